@@ -46,17 +46,16 @@ const ASKING: &str = "\
     kannst du, können sie, dame, haz, hazme, donne moi, fais, gibt es, in wenigen sätzen, in wenigen worten, in stichpunkten";
 /// Words for the documents as a whole, beside those of [`Texts`], and function words.
 const DOCUMENTS: &str = "\
-    documents, corpus, collection, workspace, data, dataset, news, folder, content, contents, material, everything, pdf, \
-    website, whole, entire, all, main, major, key, central, important, most, general, brief, short, briefly, quick, these, \
-    this, those, here, it, them, they, the, a, an, of, in, is, are, what, which, whats, do, does, and, for, me, my, our, \
-    us, your, to, some, there, kind, sort, with, on, by, ideas, points, information, plot, across, throughout, overall, \
-    overarching, one, two, three, five, ten, sentence, sentences, words, paragraph, bullet, bullets, top, common, \
-    recurring, recur, have, can, you, tell, high, level, findings, trends, insgesamt, überall, überhaupt, eigentlich, \
-    ein, zwei, drei, fünf, satz, sätze, sätzen, worten, über, behandeln, behandelt, zentral, zentrale, zentralen, \
-    hauptsächlich, gemeinsam, sammlung, daten, unterlagen, inhalt, inhalte, ganze, ganzen, gesamte, alle, alles, \
-    wichtigsten, wichtigste, wesentliche, wesentlichen, hier, diesem, diesen, dieser, dieses, diese, das, die, der, den, \
-    dem, des, im, was, sind, ist, es, bitte, mir, und, von, kurz, welche, werden, wird, meine, meinen, meiner, geht, le, \
-    la, les, de, du, ce, ces, principaux, sont, quels, el, los, las, estos, este, principales, cuáles, son, moi, un, una";
+    documents, corpus, collection, workspace, data, dataset, news, folder, content, contents, material, everything, \
+    pdf, website, whole, entire, main, major, key, central, important, most, general, brief, short, briefly, quick, \
+    here, it, them, they, a, an, of, in, is, are, what, which, whats, do, does, and, for, me, us, your, to, some, \
+    there, kind, sort, with, on, by, ideas, points, information, plot, across, throughout, overall, overarching, one, \
+    two, three, five, ten, sentence, sentences, words, paragraph, bullet, bullets, top, common, recurring, recur, \
+    have, can, you, tell, high, level, findings, trends, insgesamt, überall, überhaupt, eigentlich, ein, zwei, drei, \
+    fünf, satz, sätze, sätzen, worten, über, behandeln, behandelt, zentral, zentrale, zentralen, hauptsächlich, \
+    gemeinsam, sammlung, daten, unterlagen, inhalt, inhalte, ganze, ganzen, gesamte, alles, wichtigsten, wichtigste, \
+    wesentliche, wesentlichen, hier, was, sind, ist, es, bitte, mir, und, von, kurz, welche, werden, wird, geht, de, \
+    principaux, sont, quels, principales, cuáles, son, moi, un, una";
 
 /// How languages name the documents by the kind of their texts.
 struct Texts {
@@ -221,14 +220,15 @@ fn is_overview(plain: &str) -> bool {
         rest = rest.replace(&format!(" {phrase} "), "  ");
     }
     let is_document = |word: &str| {
-        holds(DOCUMENTS, word)
-            || TEXTS.iter().any(|language| {
-                holds(language.determiners, word)
-                    || holds(language.demonstratives, word)
-                    || language.is_kind(word, language.kinds, false)
-            })
+        says_documents(word) || TEXTS.iter().any(|language| language.is_kind(word, language.kinds, false))
     };
     rest.split_whitespace().all(|word| is_document(word) || known.contains(&word))
+}
+
+/// True if a word means the documents as a whole, or points to them.
+fn says_documents(word: &str) -> bool {
+    let points = |language: &Texts| holds(language.determiners, word) || holds(language.demonstratives, word);
+    holds(DOCUMENTS, word) || TEXTS.iter().any(points)
 }
 
 /// True for `What is this thing about?`, whatever the noun.
@@ -244,7 +244,7 @@ fn asks_about_this(words: &[&str]) -> bool {
         | ["de", "qué", "trata" | "tratan", this, noun] => (this, noun),
         _ => return false,
     };
-    TEXTS.iter().any(|language| holds(language.demonstratives, this)) && !holds(DOCUMENTS, noun)
+    TEXTS.iter().any(|language| holds(language.demonstratives, this)) && !says_documents(noun)
 }
 
 /// Returns the words, separated and surrounded by single spaces, with `the documents` for every `the contracts` or `the user

@@ -86,7 +86,7 @@ const SPACED: [(Language, &str); 11] = [
          hacia según durante contra en a es son era eran fue fueron ser sido está están estaba estar ha han había haber \
          hay tiene tienen tenía él ella ellos ellas yo tú nosotros usted ustedes se lo le les su sus mi mis tu tus \
          nuestro nuestra este esta estos estas ese esa esos esas aquel aquella esto eso no sí también más menos muy ya \
-         aún todavía después antes luego entonces así aunque porque si mientras además sin embargo cada todo toda todos \
+         aún todavía después antes luego entonces así aunque porque si mientras además embargo cada todo toda todos \
          todas otro otra otros otras mismo misma nació murió falleció posteriormente actualmente",
     ),
     (
@@ -142,7 +142,7 @@ const SPACED: [(Language, &str); 11] = [
     (
         Language::Arabic,
         "في من إلى على عن مع بين حتى منذ خلال بعد قبل عند لدى حول تحت فوق ضد و أو أم ثم لكن بل لا لم لن ليس ليست ما ماذا \
-         من متى أين كيف لماذا كم هل أي هو هي هم هن هما أنا نحن أنت هذا هذه ذلك تلك هؤلاء الذي التي الذين اللذان كان كانت \
+         متى أين كيف لماذا كم هل أي هو هي هم هن هما أنا نحن أنت هذا هذه ذلك تلك هؤلاء الذي التي الذين اللذان كان كانت \
          كانوا يكون تكون قد أن إن أنه أنها كما أيضا أيضاً كل بعض غير عام سنة ولد ولدت وُلد توفي توفيت تأسست تأسس يقع تقع \
          وهو وهي وكان وكانت ومن وفي حيث إذا عندما حين بها به له لها فيها فيه منها منه",
     ),

@@ -42,7 +42,7 @@ static UNNAMED_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
      course chance reason idea turn rest sort sense others anyone line lines step steps list item items note look use \
      mind life world home money body want doubt surprise length glance page section chapter figure everything while half pair set piece pieces \
      zeit mal weise art ding dinge mann frau leute menschen mensch kind kinder teil teile seite ende anfang tag tage jahr \
-     jahre woche monat stunde minute uhr hand hände kopf auge augen gesicht fall frage antwort grund beispiel stelle wort \
+     jahre woche monat stunde uhr hände kopf auge augen gesicht fall frage antwort grund beispiel stelle wort \
      worte zahl anzahl menge"
         .split_whitespace()
         .collect()
@@ -116,6 +116,13 @@ pub(super) fn is_generic(word: &str) -> bool {
 
 /// True if a lowercase word is a month or its abbreviation.
 pub(super) fn is_month(word: &str) -> bool {
+    const SHORT: [&str; 12] =
+        ["jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"];
+    is_whole_month(word) || SHORT.contains(&word)
+}
+
+/// True if a lowercase word is the whole name of a month.
+pub(super) fn is_whole_month(word: &str) -> bool {
     matches!(
         word,
         "january"
@@ -130,18 +137,6 @@ pub(super) fn is_month(word: &str) -> bool {
             | "october"
             | "november"
             | "december"
-            | "jan"
-            | "feb"
-            | "mar"
-            | "apr"
-            | "jun"
-            | "jul"
-            | "aug"
-            | "sep"
-            | "sept"
-            | "oct"
-            | "nov"
-            | "dec"
     )
 }
 

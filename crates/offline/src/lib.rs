@@ -23,6 +23,9 @@ mod scripts;
 mod text_statistics;
 mod token;
 
+#[cfg(test)]
+mod word_lists_tests;
+
 pub use answer::{
     DefinitionQuestion, MAX_PASSAGES, Passage, Quote, Reply, Window, looked_for, reply, reply_with_scores,
     sentence_about, windows,

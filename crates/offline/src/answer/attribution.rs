@@ -89,9 +89,11 @@ impl Evidence<'_, '_> {
     /// True if a line without the subject of the question is about another person: its speaker, its reader, or another name if the
     /// question does not ask for one.
     fn is_about_others(&self, line: usize) -> bool {
-        const SPEAKERS: &str = "i me my mine we us our you your yours ich mich mir mein meine meinen meinem meiner wir uns unser unsere du dich dir dein deine";
+        const OTHERS: &str = "we us our you your yours wir uns unser unsere du dich dir dein deine";
         let line = &self.reading.lines[line];
-        let is_speech = line.words.iter().any(|word| any_word(SPEAKERS, &word.lower));
+        let addresses =
+            |word: &Word<'_>| words::is_first_person(&word.lower) || any_word(OTHERS, &word.lower);
+        let is_speech = line.words.iter().any(addresses);
         let asks_for_names = matches!(self.question.answer_type, AnswerType::Person | AnswerType::Place);
         is_speech || (!asks_for_names && kinds::names_person(self.question, line))
     }
@@ -102,7 +104,7 @@ impl Evidence<'_, '_> {
         self.named_by[at].is_some()
             && self.named_by[at] != line.turn
             && !self.holds_names_itself(at)
-            && line.words.iter().any(|word| any_word("i me my mine ich mich mir mein meine", &word.lower))
+            && line.words.iter().any(|word| words::is_first_person(&word.lower))
     }
 
     /// True if the requested relation belongs to another name in this line: `the niece's sister` is not Ada's.
@@ -195,7 +197,7 @@ impl Evidence<'_, '_> {
                     && !word.is_capital()
                     && !word.has_digit()
                     && !["ly", "ing", "ed"].iter().any(|ending| word.lower.ends_with(ending))
-                    && !any_word(words::TIMES, &word.lower)
+                    && !words::is_time(&word.lower)
                     && !any_word(words::GENERIC_NOUNS, &word.lower)
                     && !is_part;
                 adjoins(subject) && !self.is_in_question(word) && (is_noun || any_word(ANYBODY, &word.lower))

@@ -2,7 +2,7 @@
 
 use super::evidence::Evidence;
 use super::lines::{Line, LineForm, Word};
-use super::lists::enumerates;
+use super::lists::{MIN_ENUMERATED, enumerates};
 use super::question::{AnswerType, ParsedQuestion, Role};
 use super::words::{GENERAL_NOUNS, any_word, count};
 
@@ -12,8 +12,6 @@ const NEAR: usize = 3;
 const FIRST: usize = 2;
 /// Maximum number of counted things.
 const MAX_COUNT: usize = 12;
-/// Number of commas and coordinators from which a line names several things.
-const SEVERAL: usize = 2;
 
 /// Returns how many things of the requested class a line counts; `None` for none or one.
 pub(super) fn counted(question: &ParsedQuestion, line: &Line<'_>) -> Option<usize> {
@@ -63,7 +61,7 @@ pub(super) fn members(evidence: &Evidence<'_, '_>, at: usize) -> Vec<usize> {
     };
     let own = enumerates(line);
     // `three sizes: small, medium and large`
-    if own >= SEVERAL && own + 1 >= count {
+    if own >= MIN_ENUMERATED && own + 1 >= count {
         return Vec::new();
     }
     let mut found = Vec::new();
@@ -78,7 +76,7 @@ pub(super) fn members(evidence: &Evidence<'_, '_>, at: usize) -> Vec<usize> {
     for next in (at + 1..lines.len()).take_while(belongs) {
         let things = enumerates(&lines[next]);
         found.push(next);
-        named += if things >= SEVERAL { things + 1 } else { 1 };
+        named += if things >= MIN_ENUMERATED { things + 1 } else { 1 };
         if named >= count {
             break;
         }

@@ -30,11 +30,12 @@ const USES: &[&str] = &[
     " helps ",
 ];
 
-/// What follows a word if a sentence says what the word means, clearest first.
+/// What follows a word if a sentence clearly says what the word means.
+const CLEAR_COPULAS: &[&str] =
+    &[" is a ", " is an ", " is the ", " means ", " refers to ", " ist ein", " bezeichnet "];
+
+/// The same if it says so less clearly, clearest first.
 const COPULAS: &[&str] = &[
-    " is a ",
-    " is an ",
-    " is the ",
     " is any ",
     " is one ",
     " is when ",
@@ -44,9 +45,7 @@ const COPULAS: &[&str] = &[
     " was an ",
     " was the ",
     " were ",
-    " means ",
     " mean ",
-    " refers to ",
     " denotes ",
     " stands for ",
     " occurs when ",
@@ -58,7 +57,6 @@ const COPULAS: &[&str] = &[
     " – ",
     " — ",
     " - ",
-    " ist ein",
     " ist der ",
     " ist die ",
     " ist das ",
@@ -66,7 +64,6 @@ const COPULAS: &[&str] = &[
     " war ein",
     " war der ",
     " war die ",
-    " bezeichnet ",
     " bedeutet ",
     " heißt ",
     " nennt man ",
@@ -87,6 +84,16 @@ const COPULAS: &[&str] = &[
 /// The same in a text without spaces.
 const UNSPACED_COPULAS: &[&str] = &["是指", "指的是", "是一", "即", "指", "：", ":", "是", "，是", "（"];
 
+/// Returns what follows a word if a sentence says what the word means, clearest first.
+fn copulas() -> impl Iterator<Item = &'static str> {
+    CLEAR_COPULAS.iter().chain(COPULAS).copied()
+}
+
+/// True if a text in lowercase clearly says what something means.
+pub(super) fn defines_clearly(lower: &str) -> bool {
+    lower.contains('指') || CLEAR_COPULAS.iter().any(|mark| lower.contains(mark))
+}
+
 /// True if a line says what a word of the question is for.
 pub(super) fn says_use(question: &ParsedQuestion, line: &Line<'_>) -> bool {
     let is_subject = |word: &&Word<'_>| question.terms.iter().any(|term| term.root == word.root);
@@ -102,7 +109,7 @@ pub(super) fn says_use(question: &ParsedQuestion, line: &Line<'_>) -> bool {
 /// - `word`: in lowercase.
 pub(super) fn first_mark(text: &str, word: &str) -> Option<usize> {
     let lower = text.to_lowercase();
-    let marks = if has_no_spaces(word) { UNSPACED_COPULAS } else { COPULAS };
+    let marks = if has_no_spaces(word) { UNSPACED_COPULAS.to_vec() } else { copulas().collect() };
     let mark_behind = |(at, found): (usize, &str)| {
         let behind = lower[at + found.len()..].trim_start_matches(['_', '*', '`', '"', '”', '’']);
         marks.iter().position(|mark| behind.starts_with(mark))
@@ -260,7 +267,7 @@ fn means_at(question: &ParsedQuestion, line: &Line<'_>, lower: &str, first: usiz
         (is_english || any_word("ist war sind waren", &copula.lower))
             && (any_word(NO_DEFINITION, &next.lower) || is_english && is_tagged(line, next, &[UPOS::VERB]))
     };
-    let defines = |behind: &str| COPULAS.iter().any(|mark| behind.starts_with(mark));
+    let defines = |behind: &str| copulas().any(|mark| behind.starts_with(mark));
     // `A fork, in the field of software, means`
     let behind_insertion = || {
         let (inserted, rest) = behind.strip_prefix(", ")?.split_once(',')?;

@@ -11,7 +11,7 @@ use super::question::{ParsedQuestion, Role, Term};
 use super::roots::Roots;
 use super::rows::has_labels;
 use super::turns::Turn;
-use super::words::{BEFORE_PLACES, GENERIC_NOUNS, PERSONAL, PRONOUNS, TIMES, any_word};
+use super::words::{BEFORE_PLACES, GENERIC_NOUNS, PERSONAL, PRONOUNS, any_word, is_time};
 use crate::languages::Language;
 use crate::lexicon::is_stop_word;
 
@@ -329,10 +329,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
         for line in self.reading.lines.iter().filter(|line| matches!(line.form, LineForm::Prose)) {
             let is_name = |word: &&Word<'_>| {
                 let lower = word.lower.as_str();
-                word.is_capital()
-                    && word.text.len() > FIRST
-                    && !is_stop_word(lower)
-                    && !any_word(TIMES, lower)
+                word.is_capital() && word.text.len() > FIRST && !is_stop_word(lower) && !is_time(lower)
             };
             for word in line.words.iter().skip(FIRST).filter(is_name) {
                 passages.entry(&word.root).or_default().insert(line.passage);
@@ -399,7 +396,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
         let pronoun = words.iter().position(|word| any_word(PERSONAL, &word.lower)).unwrap_or(0);
         let is_name = |at: usize| {
             let word = &words[at];
-            let may_be = word.is_capital() && word.text.len() > 1 && !any_word(TIMES, &word.lower);
+            let may_be = word.is_capital() && word.text.len() > 1 && !is_time(&word.lower);
             may_be && !is_stop_word(&word.lower) && (at > 0 || self.reading.capitals.contains(&word.root))
         };
         (0..pronoun).filter(|at| is_name(*at)).any(|at| {

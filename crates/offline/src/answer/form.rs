@@ -595,7 +595,7 @@ fn answer_type_of_noun(noun: &str) -> AnswerType {
         AnswerType::Place
     } else if any_word(words::PERSONS_ENGLISH, noun) {
         AnswerType::Person
-    } else if any_word("reason reasons cause", noun) {
+    } else if any_word(words::REASON_NOUNS, noun) {
         AnswerType::Reason
     } else if any_word("definition meaning", noun) {
         AnswerType::Meaning
@@ -611,7 +611,7 @@ fn answer_type_of_german_noun(noun: &str) -> AnswerType {
         AnswerType::Time
     } else if any_word(words::PLACES_GERMAN, noun) {
         AnswerType::Place
-    } else if any_word("grund ursache", noun) {
+    } else if any_word(words::REASON_NOUNS, noun) {
         AnswerType::Reason
     } else {
         AnswerType::Thing

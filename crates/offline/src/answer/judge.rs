@@ -6,7 +6,7 @@ use super::lines::{Line, LineForm, Word};
 use super::lists::{MIN_ENUMERATED, enumerates};
 use super::measures;
 use super::question::{AnswerType, Role, Term};
-use super::words::{GENERAL_NOUNS, LOCATES, any_word};
+use super::words::{GENERAL_NOUNS, LOCATES, SPEAKING, any_word};
 use super::{kinds, kinship};
 use crate::lexicon::is_stop_word;
 use crate::scripts::has_no_spaces;
@@ -143,7 +143,7 @@ impl Evidence<'_, '_> {
         if speaker.words.iter().take(speaker.label_words).any(is_in_question) {
             return false;
         }
-        let is_self = |word: &Word<'_>| any_word("i i'm i'll i've i'd ich", &word.lower);
+        let is_self = |word: &Word<'_>| any_word(SPEAKING, &word.lower);
         let selves = || (0..line.words.len()).filter(|at| is_self(&line.words[*at]));
         let Some(key) = self.question.key.map(|key| &self.question.terms[key]) else {
             return selves().next().is_some();

@@ -7,11 +7,11 @@ use super::measures::holds_amount;
 use super::question::{AnswerType, ParsedQuestion, Role};
 use super::unspaced;
 use super::words::{self, any_word};
-use crate::han;
 use crate::languages::Language;
 use crate::lexicon::{is_month, is_stop_word};
 use crate::phrase::{PhraseKind, phrases};
 use crate::scripts::{has_no_spaces, is_ideograph, runs};
+use crate::{dates, han};
 
 /// Maximum number of words between a preposition and a place.
 const PLACE_WORDS: usize = 3;
@@ -81,7 +81,7 @@ pub(super) fn names(question: &ParsedQuestion, line: &Line<'_>) -> Vec<String> {
             !is_in_question
                 && names
                 && !is_month(word)
-                && !any_word(words::TIMES, word)
+                && !words::is_time(word)
                 && !any_word(words::ADDRESSES, word)
         })
     };
@@ -226,15 +226,9 @@ pub(super) fn is_new(question: &ParsedQuestion, word: &Word<'_>) -> bool {
     !question.terms.iter().any(|term| term.root == word.root || term.word == word.lower)
 }
 
-fn digits(word: &str) -> Option<u32> {
-    let plain: String = word.chars().filter(char::is_ascii_digit).collect();
-    plain.parse().ok()
-}
-
 /// True if a word is a year or decade: `1931`, `1990s`.
 pub(super) fn is_year(word: &str) -> bool {
-    let word = word.strip_suffix('s').unwrap_or(word);
-    word.len() == 4 && digits(word).is_some_and(|year| (1000..2200).contains(&year))
+    dates::is_year(word.strip_suffix('s').unwrap_or(word))
 }
 
 fn holds_time(question: &ParsedQuestion, line: &Line<'_>) -> bool {
@@ -254,20 +248,17 @@ fn holds_time(question: &ParsedQuestion, line: &Line<'_>) -> bool {
     const BEFORE: &str = "after before within until till by every nach vor bis alle binnen";
     const NEXT: &str = "next last this nächste nächsten nächstes letzte letzten letztes diese dieses";
     const PERIODS: &str = "week weekend month year night woche wochenende monat jahr";
-    const UNITS: &str = "days weeks months years hours minutes tage tagen wochen monaten jahren";
     const COUNTING: &str = "all couple every few following last many next previous several some within einige einigen letzten \
         mehrere mehreren nächsten paar wenige wenigen";
     const BEHIND: &str = "after ago before earlier later früher nach später vor";
     line.words.iter().enumerate().skip(line.label_words).any(|(at, word)| {
         let capital_month = !is_month(&word.lower) || word.is_capital();
-        let day = line
-            .words
-            .get(at + 1)
-            .is_some_and(|next| is_month(&next.lower) || any_word(words::TIMES, &next.lower));
+        let day =
+            line.words.get(at + 1).is_some_and(|next| is_month(&next.lower) || words::is_time(&next.lower));
         let is_ordinal = word.has_digit() && word.lower.ends_with("th");
         let is_weekdays = word.lower.strip_suffix("days").is_some_and(|day| !day.is_empty());
         // `They count days and weeks` tells no time, `two days later` does.
-        let is_bare_unit = any_word(UNITS, &word.lower)
+        let is_bare_unit = any_word(words::TIME_UNITS, &word.lower)
             && !line.words[at.saturating_sub(2)..at]
                 .iter()
                 .any(|before| before.is_number() || any_word(COUNTING, &before.lower))
@@ -275,7 +266,7 @@ fn holds_time(question: &ParsedQuestion, line: &Line<'_>) -> bool {
         let is_time = capital_month
             && word.lower != "uhr"
             && !is_bare_unit
-            && (is_weekdays || any_word(words::TIMES, &word.lower));
+            && (is_weekdays || words::is_time(&word.lower));
         // `next week`
         let is_next = any_word(PERIODS, &word.lower)
             && at.checked_sub(1).is_some_and(|at| any_word(NEXT, &line.words[at].lower));
@@ -374,7 +365,7 @@ pub(super) fn places(question: &ParsedQuestion, line: &Line<'_>) -> Vec<usize> {
         // `in the late 19th century`
         let phrase = (at + 1..line.words.len().min(at + 1 + PHRASE_WORDS)).take_while(|at| joined(*at));
         let mut phrase = phrase.take_while(|at| !any_word(words::BEFORE_PLACES, &line.words[*at].lower));
-        let is_time = |word: &Word<'_>| is_year(&word.lower) || any_word(words::TIMES, &word.lower);
+        let is_time = |word: &Word<'_>| is_year(&word.lower) || words::is_time(&word.lower);
         let is_time = phrase.any(|at| is_time(&line.words[at]));
         found.extend(place.filter(|_| is_place && !is_time));
     }
@@ -420,7 +411,7 @@ pub(super) fn gives_reason(text: &str) -> bool {
             && !behind
                 .split(' ')
                 .take(4)
-                .any(|word| any_word(words::TIMES, word) || is_year(word) || any_word("time times war", word))
+                .any(|word| words::is_time(word) || is_year(word) || any_word("time times war", word))
     });
     since || words::REASONS.iter().any(|mark| lower.contains(mark))
 }

@@ -7,7 +7,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::Passage;
 use super::roots::Roots;
-use super::words::{NUMBERS, PRONOUNS, SPEAKERS, any_word};
+use super::words::{NUMBERS, PERSONAL, PRONOUNS, any_word, is_first_person};
 use crate::scripts::has_no_spaces;
 use graphloom_text::{front_matter, is_list_item, sentences, turn_label};
 
@@ -327,7 +327,7 @@ impl<'a> Line<'a> {
         let line = &text[range.clone()];
         let words = words(line, roots);
         let first = words.iter().take(PRONOUN_WORDS);
-        let personal = |word: &Word<'_>| any_word("he she her his him they their them", &word.lower);
+        let personal = |word: &Word<'_>| any_word(PERSONAL, &word.lower);
         let refers = first.into_iter().any(|word| any_word(PRONOUNS, &word.lower))
             || words.iter().any(personal)
             || words.last().is_some_and(|last| last.lower == "it")
@@ -340,7 +340,7 @@ impl<'a> Line<'a> {
         let addresses = words
             .iter()
             .any(|word| any_word("you your yours dein deine deinen ihr ihre ihren sie", &word.lower));
-        let of_speaker = words.iter().any(|word| any_word(SPEAKERS, &word.lower))
+        let of_speaker = words.iter().any(|word| is_first_person(&word.lower))
             || (has_no_spaces(line) && line.contains('我'));
         Self {
             passage,

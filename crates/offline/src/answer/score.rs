@@ -31,11 +31,10 @@ impl Evidence<'_, '_> {
             }
             AnswerType::Person if kinds::names_person(self.question, line) => 0.08,
             AnswerType::Meaning if self.question.acts && definitions::says_use(self.question, line) => 0.3,
-            AnswerType::Meaning if line.words.len() > 3 => {
-                let lower = line.text.to_lowercase();
-                let defines =
-                    [" is a ", " is an ", " is the ", "refers to", " means ", "指", " ist ein", "bezeichnet"];
-                if defines.iter().any(|mark| lower.contains(mark)) { 0.1 } else { 0.0 }
+            AnswerType::Meaning
+                if line.words.len() > 3 && definitions::defines_clearly(&line.text.to_lowercase()) =>
+            {
+                0.1
             }
             _ => 0.0,
         };

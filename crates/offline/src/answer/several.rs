@@ -6,6 +6,7 @@ use super::lines::LineForm;
 use super::question::{AnswerType, ParsedQuestion, Role, Term};
 use super::whole;
 use super::words::any_word;
+use crate::dates::is_year;
 use crate::languages::Language;
 use crate::parts::{MAX_PARTS, MAX_QUESTION_BYTES, Parts, parts};
 
@@ -57,9 +58,7 @@ pub(super) fn compared(reading: &Passages<'_>, question: &str) -> Option<Vec<usi
 /// is not found.
 fn by_year(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>> {
     let parsed = reading.parse_question(question);
-    let is_year = |term: &&Term| {
-        term.role == Role::Number && term.word.len() == 4 && term.word.chars().all(|c| c.is_ascii_digit())
-    };
+    let is_year = |term: &&Term| term.role == Role::Number && is_year(&term.word);
     let years: Vec<&Term> = parsed.terms.iter().filter(is_year).collect();
     if !(2..=MAX_PARTS).contains(&years.len()) {
         return None;

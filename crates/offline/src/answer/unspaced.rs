@@ -252,7 +252,7 @@ pub(super) fn class_place(question: &str) -> Option<usize> {
 fn whole_words(question: &str) -> impl Iterator<Item = Range<usize>> {
     const WHOLE: &str = "所有权 所有者 所有人 有限 有效 有机 有害 会议 会员 会计 会长 社会 协会 机会 大会 委员会 学会 理事会 上海 上市 网上 线上 上级 对象 \
         对手 对外 对齐 自由 理由 到期 从业 和平 共和 饱和 参与 在线 存在 现在 成都 首都 都市 就业 成就 普及 涉及 应用 响应 反应 供应 适应 效应 应力 了解 \
-        目的 几何 把手 由来 路由 理由 有理数 对比 对话 绝对 相对 针对 面对 会话 会场 会费 聚会 上下文 上传 上限 以上 上班 上课 晚上 早上 上午 从事 从属 是非 于是 \
+        目的 几何 把手 由来 路由 有理数 对比 对话 绝对 相对 针对 面对 会话 会场 会费 聚会 上下文 上传 上限 以上 上班 上课 晚上 早上 上午 从事 从属 是非 于是 \
         能源 能力 功能 性能 智能 节能 可能 技能 能量 太阳能 电能 职能 每股 每日 各地 各种 各类 与会 关于 由于 对于 把握 被子 就是 也许 都会";
     let words = WHOLE.split_whitespace();
     words.flat_map(|word| question.match_indices(word).map(move |(at, _)| at..at + word.len()))

@@ -1,5 +1,7 @@
 //! Word lists for understanding questions and sentences.
 
+use crate::lexicon::is_whole_month;
+
 /// True if `word` is in a space-separated list.
 pub(super) fn any_word(list: &str, word: &str) -> bool {
     !word.is_empty() && list.as_bytes().split(u8::is_ascii_whitespace).any(|other| other == word.as_bytes())
@@ -111,7 +113,7 @@ pub(super) const REASONS: &[&str] = &[
 pub(super) const NUMBERS: &str = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen \
     nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion dozen half quarter twice once thrice none \
     single double zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig \
-    neunzig hundert tausend million millionen einmal zweimal dreimal halb halbe dutzend deux trois quatre cinq dix vingt cent mille dos tres cuatro cinco diez ciento mil";
+    neunzig hundert tausend millionen einmal zweimal dreimal halb halbe dutzend deux trois quatre cinq dix vingt cent mille dos tres cuatro cinco diez ciento mil";
 
 /// Small numbers that announce how many things follow.
 const COUNTS: &[(&str, usize)] = &[
@@ -134,7 +136,7 @@ pub(super) fn count(word: &str) -> Option<usize> {
 }
 
 /// Counted nouns that name no class.
-pub(super) const GENERAL_NOUNS: &str = "things items people persons men women boys girls children others points reasons steps ways kinds parts groups members     dinge sachen personen leute männer frauen kinder punkte gründe schritte arten teile gruppen mitglieder möglichkeiten";
+pub(super) const GENERAL_NOUNS: &str = "things items people persons men women boys girls children others points reasons steps ways kinds parts groups members dinge sachen personen leute männer frauen kinder punkte gründe schritte arten teile gruppen mitglieder möglichkeiten";
 
 /// Nouns after `which` that name no class.
 pub(super) const GENERIC_CLASSES: &str = "thing things item items object objects ones person persons people ding dinge sachen gegenstände personen leute";
@@ -143,7 +145,7 @@ pub(super) const GENERIC_CLASSES: &str = "thing things item items object objects
 pub(super) const REASON_NOUNS: &str = "reason reasons cause causes grund gründe ursache ursachen";
 
 /// Verbs that only say that something belongs to, or is in, something else.
-pub(super) const MEMBERSHIP: &str = "include includes included contain contains belong belongs comprise comprises exist exists offer offers provide provides     gehören gehört gehörten enthalten enthält umfassen umfasst besteht bestehen bietet bieten gibt";
+pub(super) const MEMBERSHIP: &str = "include includes included contain contains belong belongs comprise comprises exist exists offer offers provide provides gehören gehört gehörten enthalten enthält umfassen umfasst besteht bestehen bietet bieten gibt";
 
 /// Measuring expressions of Chinese questions, longer ones first.
 pub(super) const MEASURING_UNSPACED: &[&str] =
@@ -199,12 +201,19 @@ pub(super) fn is_denial(word: &str) -> bool {
     is_negation(word) || any_word(DENIALS, word) || word.starts_with("kein")
 }
 
-/// Words that express a time.
-pub(super) const TIMES: &str = "january february march april may june july august september october november december monday tuesday \
-    wednesday thursday friday saturday sunday noon midnight dawn morning evening afternoon spring summer autumn winter yesterday today \
-    tomorrow century christmas easter januar februar märz april mai juni juli august september oktober november dezember montag dienstag mittwoch \
-    donnerstag freitag samstag sonntag mittag mitternacht frühling sommer herbst winter jahrhundert weihnachten ostern o'clock uhr \
-    days weeks months years hours minutes ago quarter when tagen wochen monaten jahren tage";
+/// Words that express a time, besides months and [`TIME_UNITS`].
+const TIMES: &str = "monday tuesday wednesday thursday friday saturday sunday noon midnight dawn morning evening afternoon spring summer \
+    autumn winter yesterday today tomorrow century christmas easter januar februar märz mai juni juli oktober dezember montag dienstag \
+    mittwoch donnerstag freitag samstag sonntag mittag mitternacht frühling sommer herbst jahrhundert weihnachten ostern o'clock uhr \
+    ago quarter when";
+
+/// Units of time that express one only beside another word: `two days later`.
+pub(super) const TIME_UNITS: &str = "days weeks months years hours minutes tage tagen wochen monaten jahren";
+
+/// True if a word expresses a time.
+pub(super) fn is_time(word: &str) -> bool {
+    is_whole_month(word) || any_word(TIMES, word) || any_word(TIME_UNITS, word)
+}
 
 /// Nouns for people in general.
 pub(super) const COUNTED_PEOPLE: &str = "people persons person leute menschen personen";
@@ -222,7 +231,7 @@ pub(super) const COSTS: &str =
     "cost costs pay pays paid spend spends spent earn earns earned charge charges charged owe owes owed";
 
 /// Words before a place.
-pub(super) const BEFORE_PLACES: &str = "in at near from of to on above under behind beside inside outside between at into through across along around toward \
+pub(super) const BEFORE_PLACES: &str = "in at near from of to on above under behind beside inside outside between into through across along around toward \
     towards room floor aus bei nach an auf über unter neben hinter vor zu zur zum im am à dans près en de sur";
 
 /// Words that refer to something in an earlier sentence.
@@ -232,9 +241,14 @@ pub(super) const PRONOUNS: &str = "he she it they him her his hers its their the
 /// Pronouns for a person named before.
 pub(super) const PERSONAL: &str = "he she him her his hers they them their theirs";
 
-/// First-person pronouns.
-pub(super) const SPEAKERS: &str =
-    "i i'm i'll i've i'd me my mine myself ich mich mir mein meine meinen meinem meiner";
+/// First-person pronouns that are subjects.
+pub(super) const SPEAKING: &str = "i i'm i'll i've i'd ich";
+
+/// True if a word is a first-person pronoun.
+pub(super) fn is_first_person(word: &str) -> bool {
+    const OTHERS: &str = "me my mine myself mich mir mein meine meinen meinem meiner";
+    any_word(SPEAKING, word) || any_word(OTHERS, word)
+}
 
 /// Nouns that name a person or organization by relationship or occupation.
 pub(super) const ROLES: &str = "grandfather grandmother grandson granddaughter mother father brother sister son daughter uncle aunt cousin nephew niece wife husband \
@@ -242,7 +256,7 @@ pub(super) const ROLES: &str = "grandfather grandmother grandson granddaughter m
     soldier sailor priest bishop gardener driver keeper caretaker shepherd fisherman thief policeman inspector technician county council city state government \
     university ministry donors volunteers members parents tenants residents customers company großvater großmutter mutter vater bruder schwester \
     sohn tochter onkel tante freund freundin lehrer lehrerin schüler bäcker schmied kapitän koch köchin könig königin bürgermeister bürgermeisterin \
-    bauer arzt ärztin pfarrer gärtner fahrer hausmeister stadt gemeinde land landkreis verein mitglieder vorsitzende vorsitzenden kassenwart vorstand frau mann ehefrau ehemann kind nichte neffe enkel cousin cousine chef chefin";
+    bauer arzt ärztin pfarrer gärtner fahrer hausmeister stadt gemeinde land landkreis verein mitglieder vorsitzende vorsitzenden kassenwart vorstand frau mann ehefrau ehemann kind nichte neffe enkel cousine chefin";
 
 /// Words for a maximum or minimum, and the expressions for it in texts.
 pub(super) const LIMITS: &[(&str, &[&str])] = &[
@@ -293,5 +307,5 @@ pub(super) const LIMITS: &[(&str, &[&str])] = &[
 
 /// Nouns that refer to a name mentioned before: `the company`.
 pub(super) const GENERIC_NOUNS: &str = "company firm town city village island river school club association society museum library ship ferry vessel boat film \
-    book novel album song device appliance machine product tool program device building bridge tower house hotel church man woman boy girl \
-    author artist king queen author team group bank factory project festival event station route line service";
+    book novel album song device appliance machine product tool program building bridge tower house hotel church man woman boy girl \
+    author artist king queen team group bank factory project festival event station route line service";

@@ -1,6 +1,7 @@
 //! Answers without an LLM: with sentences of the documents, and words that say how well they answer the question.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use graphloom_core::{SentenceScorer, Span};
@@ -16,7 +17,7 @@ use super::wording::Language;
 use super::{Answer, QueryError, QueryNote, Question, Retrieval, overview, reports};
 use crate::Engine;
 use graphloom_offline::{Intent, Passage, Quote, Reply, Window};
-use graphloom_text::{Joint, is_list_item, joint};
+use graphloom_text::{Joint, is_list_item, is_prose, joint, sentences};
 
 /// Maximum number of claims in an answer as of a date, and of sentences that state each.
 const MAX_HELD: usize = 5;
@@ -267,13 +268,15 @@ impl Draft {
 
     /// Adds a line with the words of a quote and the number of its document. Runs of white space become one space, line ends are
     /// joined as in [`graphloom_text::one_line`], and marks of quotations (`>`) at the beginning of lines are left out.
-    /// Paragraphs, list items, table rows and turns of conversations keep their own lines.
+    /// Paragraphs, list items, table rows, turns of conversations and lines that end without a mark, such as titles, keep their own
+    /// lines.
     ///
     /// - `before`: text before the quote on its line.
     pub(super) fn quote(&mut self, before: &str, cited: &[CitableChunk<'_>], quote: &Quote) {
         let Some(from) = cited.get(quote.passage) else { return };
         let Some(words) = from.chunk.text.get(quote.range.clone()) else { return };
         self.text.push_str(before);
+        let begins: HashSet<usize> = sentences(words).into_iter().map(|sentence| sentence.start).collect();
         let mut marks = quote.matches.iter().peekable();
         let mut begun = None;
         let mut gap = String::new();
@@ -287,10 +290,13 @@ impl Draft {
                 continue;
             }
             if !gap.is_empty() {
-                let line = words[at - quote.range.start..].lines().next().unwrap_or_default();
+                let place = at - quote.range.start;
+                let line = words[place..].lines().next().unwrap_or_default();
+                let before = self.text.rsplit('\n').next().unwrap_or_default();
+                let is_apart = stands_alone(line) || begins.contains(&place) && !is_prose(before);
                 match gap.matches('\n').count() {
                     0 => self.text.push(' '),
-                    1 if !stands_alone(line) => match joint(&self.text, line) {
+                    1 if !is_apart => match joint(&self.text, line) {
                         Joint::Word => {
                             self.text.pop();
                         }
@@ -363,10 +369,11 @@ mod tests {
 
     #[test]
     fn paragraphs_entries_rows_and_turns_keep_their_own_lines() {
-        let text = "It\nhas:\n\n- a lid,\nwhich is red\n- a base\n[09:14] Ada: Yes.\n\nIt is\nold.";
+        let text = "It\nhas:\n\n- a lid,\nwhich is red\n- a base\n[09:14] Ada: Yes.\n\nIt is\nold.\nIt stands.\n\nHURT\nAda, 34\nBen, 37";
         assert_eq!(
             check_quote(text, 0, Vec::new()).text,
-            "Closest:\n- It has:\n- a lid, which is red\n- a base\n[09:14] Ada: Yes.\nIt is old. [4]\n"
+            "Closest:\n- It has:\n- a lid, which is red\n- a base\n[09:14] Ada: Yes.\nIt is old. It stands.\nHURT\n\
+             Ada, 34\nBen, 37 [4]\n"
         );
     }
 }

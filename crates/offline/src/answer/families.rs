@@ -1,6 +1,7 @@
 //! Families of synonyms, including irregular forms: `emigrated` for `moved`.
 //!
-//! Each line of a list is a family. Opposite directions of a relationship are never in one family: who buys does not sell.
+//! Each line of a list is a family. An underscore or hyphen joins the words of an expression: `turn_down` for `reject`. Opposite
+//! directions of a relationship are never in one family: who buys does not sell.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,6 +14,8 @@ pub(super) struct Families {
     families: Vec<&'static str>,
     /// For each root, the indexes of its families.
     of_root: HashMap<String, Vec<u16>>,
+    /// For each root that begins an expression: the roots after it, and the index of the family.
+    expressions: HashMap<String, Vec<(Vec<String>, u16)>>,
 }
 
 impl Families {
@@ -29,11 +32,19 @@ impl Families {
         let roots = Roots::of(language);
         let families: Vec<&str> = list.lines().collect();
         let mut of_root: HashMap<String, Vec<u16>> = HashMap::new();
+        let mut expressions: HashMap<String, Vec<(Vec<String>, u16)>> = HashMap::new();
         for (family, at) in families.iter().zip(0_u16..) {
             for word in family.split_whitespace() {
+                let mut parts = word.split(['_', '-']).map(|part| roots.root(part.trim_end_matches("'s")));
+                let first = parts.next().unwrap_or_default();
+                let rest: Vec<String> = parts.collect();
+                if !rest.is_empty() {
+                    expressions.entry(first).or_default().push((rest, at));
+                    continue;
+                }
                 // The root of `heiratete` is the stem of `heiraten`.
                 let stem = (language == Language::German).then(|| roots.stem(word));
-                for root in stem.into_iter().chain([roots.root(word)]) {
+                for root in stem.into_iter().chain([first]) {
                     let of_word = of_root.entry(root).or_default();
                     if !of_word.contains(&at) {
                         of_word.push(at);
@@ -41,12 +52,25 @@ impl Families {
                 }
             }
         }
-        Self { families, of_root }
+        Self { families, of_root, expressions }
     }
 
     /// Returns the families of a root.
     pub(super) fn of_root(&self, root: &str) -> Vec<u16> {
         self.of_root.get(root).cloned().unwrap_or_default()
+    }
+
+    /// Returns the expressions that begin with the first of these roots: how many roots each has, and its family.
+    pub(super) fn expressions<'r>(
+        &self,
+        mut roots: impl Iterator<Item = &'r str> + Clone,
+    ) -> Vec<(usize, u16)> {
+        let starting = roots.next().and_then(|first| self.expressions.get(first));
+        let found = starting.into_iter().flatten().filter(|(rest, _)| {
+            let mut behind = roots.clone();
+            rest.iter().all(|root| behind.next() == Some(root))
+        });
+        found.map(|(rest, family)| (rest.len() + 1, *family)).collect()
     }
 
     /// Returns the words of these families, as written.

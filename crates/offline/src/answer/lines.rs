@@ -447,7 +447,12 @@ fn words<'a>(line: &'a str, roots: &Roots) -> Vec<Word<'a>> {
         let joins = behind.strip_prefix('-').is_some_and(|rest| rest.starts_with(char::is_alphabetic));
         (!text.is_empty()).then_some(Word { at, text, lower, root, families, is_joined, joins })
     });
-    found.collect()
+    let mut found: Vec<Word<'_>> = found.collect();
+    for at in 0..found.len() {
+        let expressions = roots.expressions(found[at..].iter().map(|word| word.root.as_str()));
+        found[at].families.extend(expressions.into_iter().map(|(_, family)| family));
+    }
+    found
 }
 
 #[cfg(test)]

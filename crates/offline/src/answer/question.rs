@@ -191,6 +191,7 @@ impl ParsedQuestion {
             roots: words.iter().map(|word| roots.root(word.lower.trim_matches('_'))).collect(),
             lower: lower.clone(),
         };
+        let expressions = expressions(&parsed.roots, roots);
         let mut before: Option<(usize, usize)> = None;
         for (at, word) in words.iter().enumerate() {
             let name = named.iter().position(|range| range.start <= word.start && word.end <= range.end);
@@ -219,7 +220,12 @@ impl ParsedQuestion {
                 }
                 Some(_) => Role::Name,
                 None if is_month(bare) && word.is_capital() => Role::Number,
-                None if is_common(bare, language) && !form.telling.contains(&at) => Role::Common,
+                None if is_common(bare, language)
+                    && expressions[at].is_empty()
+                    && !form.telling.contains(&at) =>
+                {
+                    Role::Common
+                }
                 None => Role::Relation,
             };
             let counts_people = any_word(words::COUNTED_PEOPLE, bare);
@@ -231,6 +237,7 @@ impl ParsedQuestion {
             let mut at = 0;
             while let Some(part) = parts.next() {
                 at = parsed.add(term(part, role, roots));
+                parsed.terms[at].families.extend(&expressions[place]);
                 if let Some(name) = name.filter(|_| role != Role::Class && parts.peek().is_some()) {
                     parsed.names[name].insert(at);
                 }
@@ -381,6 +388,17 @@ impl ParsedQuestion {
             self.key = nearest.map(|(_, at)| at);
         }
     }
+}
+
+/// Returns, for each word of a question, the families of the expressions that it is part of.
+fn expressions(words: &[String], roots: &Roots) -> Vec<Vec<u16>> {
+    let mut found = vec![Vec::new(); words.len()];
+    for at in 0..words.len() {
+        for (count, family) in roots.expressions(words[at..].iter().map(String::as_str)) {
+            found[at..at + count].iter_mut().for_each(|families| families.push(family));
+        }
+    }
+    found
 }
 
 fn term(word: &str, role: Role, roots: &Roots) -> Term {

@@ -90,6 +90,11 @@ impl Roots {
         Families::of(self.language).of_root(root)
     }
 
+    /// Returns the expressions that begin with the first of these roots, see [`Families::expressions`].
+    pub(super) fn expressions<'r>(&self, roots: impl Iterator<Item = &'r str> + Clone) -> Vec<(usize, u16)> {
+        Families::of(self.language).expressions(roots)
+    }
+
     /// Returns the words of these families, as written.
     pub(super) fn relatives(&self, families: &[u16]) -> Vec<&'static str> {
         Families::of(self.language).words(families)

@@ -31,25 +31,14 @@ fn files_of_unsupported_formats_are_reported_on_one_line() {
 }
 
 #[test]
-fn hints_repeat_the_options_for_the_workspace() {
-    let graphloom = Graphloom::new();
-    graphloom.write("a.md", "Ada Lovelace wrote the first program.\n");
-    let run = |arguments: &[&str]| graphloom.run(&[&["--workspace", "notes"], arguments].concat()).exits(0);
-    let work = "`graphloom --workspace notes work` indexes the queued documents";
-    run(&["add", "a.md", "--no-wait"]).says(work);
-    run(&["pause"]).says("`graphloom --workspace notes resume` resumes indexing");
-    run(&["resume"]).says(work);
-}
-
-#[test]
 fn a_finished_run_names_the_next_step_and_its_run_name_only_if_verbose() {
     let graphloom = Graphloom::new();
     graphloom.write("a b/one.md", "Ada Lovelace wrote the first program.\n");
-    let ran = graphloom.run(&["add", "a b"]).exits(0).says("Next: graphloom ask \"YOUR QUESTION\"");
+    let ran = graphloom.run(&["add", "a b"]).exits(0).says("Next: `graphloom ask \"YOUR QUESTION\"`");
     assert!(!ran.stderr.contains("run add-"), "{}", ran.stderr);
     graphloom.run(&["-v", "add", "a b"]).exits(0).says("run add-");
     let elsewhere = graphloom.run(&["--data-dir", "my data", "--workspace", "notes", "add", "a b"]).exits(0);
-    elsewhere.says("Next: graphloom --data-dir 'my data' --workspace notes ask");
+    elsewhere.says("Next: `graphloom --data-dir 'my data' --workspace notes ask");
     let unchanged = graphloom.run(&["add", "a b"]).exits(0);
     assert!(!unchanged.stderr.contains("Next:"), "nothing is new: {}", unchanged.stderr);
 }

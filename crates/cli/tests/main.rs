@@ -50,6 +50,7 @@ mod serving;
 mod sharing_a_database;
 mod showing_help;
 mod speaking_mcp;
+mod suggesting_commands;
 mod watching_a_folder;
 mod wording_prompts;
 mod working_in_a_project;

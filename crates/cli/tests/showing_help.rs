@@ -85,8 +85,8 @@ fn an_entity_fits_on_one_screen_and_an_option_shows_all_its_details() {
     let short = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(short.lines().count() < 24 && short.lines().all(|line| line.chars().count() <= 80), "{short}");
     assert!(
-        short.contains("more: graphloom graph show --all \"Ines Marlow\"")
-            || short.contains("passages: graphloom"),
+        short.contains("more: `graphloom graph show --all \"Ines Marlow\"`")
+            || short.contains("passages: `graphloom"),
         "{short}"
     );
     let whole = graphloom.ok(&["graph", "show", "--all", "Ines Marlow"]);

@@ -93,12 +93,12 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     print_gone(app, args, &summary)?;
     summary.run.print_end(app);
     if !args.watch && summary.run.has_finished() && !app.output.json {
-        app.output.note(format_args!("Next: graphloom{} ask \"YOUR QUESTION\"", app.place));
+        app.output.note(format_args!("Next: `graphloom ask \"YOUR QUESTION\"`"));
     }
     if summary.left_waiting {
         let paused = indexing.engine.store.snapshot().await?.queue().await?.is_paused();
         let next = if paused { indexing::PAUSED } else { "`graphloom work` indexes the queued documents" };
-        app.output.note(app.hint(next));
+        app.output.note(next);
     }
     let exit = summary.exit();
     match (watch, exit) {
@@ -170,7 +170,7 @@ fn folders<'a>(app: &App, args: &'a AddArgs) -> impl Iterator<Item = &'a PathBuf
 async fn estimate(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     let engine = wire::estimating(app).await?;
     let interrupt = Interrupt::listen()?;
-    let view = ProgressView::new(app.output);
+    let view = ProgressView::new(app.output.clone());
     let mut summary = Summary { estimates: true, ..Summary::default() };
     let estimator = Estimator::start(&engine, wire::embeds_by_service(&engine)).await?;
     let mut sink = Sink::Estimate(Box::new(estimator));
@@ -515,13 +515,14 @@ impl Summary {
         self.run.print(app, "retry")?;
         if !self.unchanged_with_failures.is_empty() && self.run.failures.total == 0 {
             let number = count(self.unchanged_with_failures.len() as u64, "unchanged document");
-            let again = app.hint("`graphloom retry` retries them");
-            app.output.summary(format_args!("{number} with earlier failures: {again}"))?;
+            app.output
+                .summary(format_args!("{number} with earlier failures: `graphloom retry` retries them"))?;
         }
         if !self.unchanged_cancelled.is_empty() {
             let number = count(self.unchanged_cancelled.len() as u64, "unchanged document");
-            let again = app.hint("`graphloom retry --cancelled` queues them again");
-            app.output.summary(format_args!("{number} cancelled earlier: {again}"))?;
+            app.output.summary(format_args!(
+                "{number} cancelled earlier: `graphloom retry --cancelled` queues them again"
+            ))?;
         }
         Ok(())
     }

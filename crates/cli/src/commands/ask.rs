@@ -103,10 +103,10 @@ impl NotIndexed {
     fn print(self, app: &App) {
         let Self { waiting, documents } = self;
         let are = if waiting == 1 { "is" } else { "are" };
-        app.output.note(app.hint(&format!(
+        app.output.note(format_args!(
             "{waiting} of {} {are} not indexed yet; `graphloom work` indexes them",
             count(documents, "document")
-        )));
+        ));
     }
 }
 
@@ -143,7 +143,7 @@ pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
     for note in &retrieval.notes {
         app.output.warn(format_args!("warning: {}", args.in_options(&note.to_string())));
         if let Some(remedy) = remedies::of_note(note) {
-            app.output.warn(format_args!("help: {}", app.hint(&remedy)));
+            app.output.warn(format_args!("help: {remedy}"));
         }
     }
     match question.wanted() {
@@ -239,7 +239,7 @@ async fn answer(
 ) -> anyhow::Result<Exit> {
     let mut broken: Option<io::Error> = None;
     let addresses = addresses(app, retrieval);
-    let mut writer = AnswerWriter::new(app.output, retrieval, &addresses);
+    let mut writer = AnswerWriter::new(&app.output, retrieval, &addresses);
     // Without an LLM, the answer is complete at once, together with the words to highlight.
     let streams = !app.output.json && engine.models.answer.is_some();
     let mut show = |delta: &str| {
@@ -389,7 +389,7 @@ fn print_sources(
         output.note("cached answer to the same prompt; --no-cache asks the LLM again");
     }
     if answer.kind == AnswerKind::Empty {
-        output.note(app.hint("help: `graphloom add PATH` adds documents"));
+        output.note("help: `graphloom add PATH` adds documents");
     }
     if answer.kind == AnswerKind::Answer && answer.model.is_none() {
         output.note("answered without an LLM: verbatim sentences from your documents");

@@ -190,7 +190,7 @@ fn print_unreadable(app: &App, workspace: &WorkspaceId, error: &anyhow::Error) -
         );
     }
     app.output.warn(format_args!("not backed up: {workspace}: {}", plain(&unreadable.error)));
-    unreadable.print_help(app);
+    unreadable.print_help();
     Ok(())
 }
 

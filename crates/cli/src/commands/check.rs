@@ -54,9 +54,8 @@ async fn print(app: &App, findings: &[Finding]) -> anyhow::Result<()> {
         }
         app.output.line(count(findings.len() as u64, "finding"))?;
         if findings.iter().any(|finding| !matches!(finding.kind, "projection")) {
-            app.output.note(
-                app.hint("help: `graphloom repair` restores what can be derived again and reports the rest"),
-            );
+            app.output
+                .note("help: `graphloom repair` restores what can be derived again and reports the rest");
         }
     }
     Ok(())

@@ -85,7 +85,7 @@ fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
         ),
     ] {
         if !documents.is_empty() {
-            app.output.line(format_args!("{} {what}", count(documents.len() as u64, "document")))?;
+            app.output.advise(format_args!("{} {what}", count(documents.len() as u64, "document")))?;
         }
     }
     summary.run.print(app, "contextualize")

@@ -73,7 +73,8 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
         findings.push(Finding::of("reranker", reranker(&providers, choice).await));
     }
     for finding in &mut findings {
-        finding.remedy = finding.remedy.take().map(|remedy| app.hint(&remedy));
+        finding.message = app.output.hint(&finding.message);
+        finding.remedy = finding.remedy.take().map(|remedy| app.output.hint(remedy));
     }
     let failed = findings.iter().any(|finding| finding.verdict == Verdict::Fail);
     if app.output.json {

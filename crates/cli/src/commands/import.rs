@@ -256,17 +256,17 @@ impl Summary {
         }
         let reports = count(self.found.reports, "report");
         if self.communities > 0 {
-            output.line(format_args!(
+            output.advise(format_args!(
                 "{} with reports and levels from {}; see `graphloom communities`",
                 count(self.communities, "community"),
                 self.from,
             ))?;
-            output.line(format_args!(
+            output.advise(format_args!(
                 "`graphloom derive communities` replaces them with its own and reuses {} of {reports}",
                 self.reports_in_use,
             ))?;
         } else if self.found.reports > 0 && self.communities_failed.is_none() {
-            output.line(format_args!(
+            output.advise(format_args!(
                 "`graphloom derive communities` reuses {} of {reports}: those about the same entities as a community here",
                 self.reports_in_use,
             ))?;

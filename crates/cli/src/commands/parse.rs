@@ -42,7 +42,7 @@ struct Reject {
 }
 
 /// Prints the records and rejects of an answer from a file or standard input.
-pub(crate) fn run(output: Output, args: &ParseArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(output: &Output, args: &ParseArgs) -> anyhow::Result<Exit> {
     let bytes = match args.file.as_deref().filter(|file| *file != Path::new("-")) {
         Some(file) => {
             let opened = std::fs::File::open(file);

@@ -25,11 +25,8 @@ pub(crate) async fn pause(app: &App) -> anyhow::Result<Exit> {
         app.output.json(&PauseOutput { queue, waiting })?;
     } else {
         app.output.line("paused: indexing makes no more model calls")?;
-        app.output.note(
-            app.hint(
-                "running processes store results in flight and stop; `graphloom resume` resumes indexing",
-            ),
-        );
+        app.output
+            .note("running processes store results in flight and stop; `graphloom resume` resumes indexing");
     }
     Ok(Exit::Done)
 }
@@ -45,7 +42,7 @@ pub(crate) async fn resume(app: &App) -> anyhow::Result<Exit> {
     }
     app.output.line(if before.is_paused() { "resumed" } else { "the workspace was not paused" })?;
     if waiting > 0 {
-        app.output.note(app.hint("`graphloom work` indexes the queued documents"));
+        app.output.note("`graphloom work` indexes the queued documents");
     }
     Ok(Exit::Done)
 }

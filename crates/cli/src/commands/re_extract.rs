@@ -92,7 +92,7 @@ fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
         (not_ready, "not in the graph yet; index with `graphloom work` or `graphloom retry` first"),
     ] {
         if !documents.is_empty() {
-            app.output.line(format_args!("{} {what}", count(documents.len() as u64, "document")))?;
+            app.output.advise(format_args!("{} {what}", count(documents.len() as u64, "document")))?;
         }
     }
     summary.run.print(app, "re-extract")

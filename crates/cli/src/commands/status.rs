@@ -221,13 +221,13 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
     let output = &app.output;
     output.line(format_args!("{} {}", output.heading("workspace"), shown.workspace))?;
     if shown.queue.is_paused() {
-        output.line("paused      indexing is paused; `graphloom resume` resumes it")?;
+        output.advise("paused      indexing is paused; `graphloom resume` resumes it")?;
     }
     if let Some(budget) = &shown.budget_words {
         output.line(format_args!("budget      {budget}"))?;
     }
     if shown.waits_for == Some(WaitsFor::Budget) {
-        output.line("waits       for a larger budget; `graphloom budget AMOUNT` sets it")?;
+        output.advise("waits       for a larger budget; `graphloom budget AMOUNT` sets it")?;
     }
     match shown.file_bytes {
         Some(size) => output.line(format_args!("file        {} ({})", shown.file, bytes(size)))?,
@@ -271,10 +271,10 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
         let levels: Vec<String> =
             levels.iter().filter(|nodes| **nodes > 0).map(ToString::to_string).collect();
         let levels = if levels.is_empty() { "no nodes".to_owned() } else { levels.join(" + ") };
-        output.line(format_args!("layer       {layer}: {levels}, {state}"))?;
+        output.advise(format_args!("layer       {layer}: {levels}, {state}"))?;
     }
     if shown.counts.stale > 0 {
-        output.line(format_args!(
+        output.advise(format_args!(
             "stale       {} to summarize again from all passages; `graphloom retry` does so",
             count(shown.counts.stale, "description")
         ))?;
@@ -347,15 +347,14 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
         !(it.failed_chunks.is_empty() && it.damaged_chunks.is_empty() && it.chunks_without_context.is_empty())
     };
     if shown.documents.iter().any(ill) {
-        output
-            .note(app.hint("`graphloom retry` retries failed and damaged chunks and those without context"));
+        output.note("`graphloom retry` retries failed and damaged chunks and those without context");
     }
     if shown.by_status.contains_key("cancelled") {
-        output.note(app.hint("`graphloom retry --cancelled` queues cancelled documents again"));
+        output.note("`graphloom retry --cancelled` queues cancelled documents again");
     }
     let unfinished = ["indexing", "waiting"].iter().any(|name| shown.by_status.contains_key(name));
     if unfinished {
-        output.note(app.hint("some documents are not finished: run `graphloom work` to continue"));
+        output.note("some documents are not finished: run `graphloom work` to continue");
     }
     Ok(())
 }
@@ -373,7 +372,7 @@ fn built_with(settings: &BTreeMap<String, String>) -> Option<String> {
 /// Prints the progress and failures of a re-extraction.
 pub(super) fn print_renewal(app: &App, renewal: &RenewalState) -> anyhow::Result<()> {
     let RenewalState { model, chunks, extracted, failed_chunks } = renewal;
-    app.output.line(format_args!(
+    app.output.advise(format_args!(
         "    re-extraction by {}: {extracted} of {}; `graphloom re-extract` continues, `graphloom cancel` stops it",
         plain(model),
         count(*chunks, "chunk")

@@ -35,7 +35,7 @@ pub(crate) async fn run(app: &App, args: &SuggestArgs) -> anyhow::Result<Exit> {
         if !found {
             app.output.note("no questions to suggest");
             if snapshot.counts().await?.documents == 0 {
-                app.output.note(app.hint("help: `graphloom add PATH` adds documents"));
+                app.output.note("help: `graphloom add PATH` adds documents");
             } else if suggested.model.is_none() {
                 app.output.note("help: with --llm, an LLM proposes questions");
             }

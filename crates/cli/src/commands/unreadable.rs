@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::App;
 use crate::fault;
+use crate::output::tell;
 
 /// Why a workspace cannot be read.
 #[derive(Debug, Serialize)]
@@ -16,15 +17,15 @@ pub(crate) struct Unreadable {
 
 impl Unreadable {
     pub(crate) fn new(app: &App, workspace: &WorkspaceId, error: &anyhow::Error) -> Self {
-        let place = app.place.with_workspace(workspace);
+        let place = app.output.place.with_workspace(workspace);
         let help = fault::remedy(error).map(|help| place.in_hint(&help));
         Self { error: format!("{error:#}"), help }
     }
 
     /// Prints what the user can do about it to stderr.
-    pub(crate) fn print_help(&self, app: &App) {
+    pub(crate) fn print_help(&self) {
         if let Some(help) = &self.help {
-            app.output.warn(format_args!("help: {help}"));
+            tell(format_args!("help: {help}"));
         }
     }
 }

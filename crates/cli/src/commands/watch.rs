@@ -187,7 +187,7 @@ impl Watch {
             } else if removed {
                 app.output.line(format_args!("removed {}: its file was deleted", plain(source)))?;
             } else {
-                app.output.line(format_args!(
+                app.output.advise(format_args!(
                     "{}: its file was deleted; the document stays, `graphloom rm` or --prune removes it",
                     plain(source)
                 ))?;

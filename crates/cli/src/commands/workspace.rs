@@ -107,7 +107,7 @@ fn print_list(app: &App, listed: &[ListedWorkspace]) -> anyhow::Result<()> {
             }
             WorkspaceContent::Unreadable(unreadable) => {
                 app.output.line(format_args!("{workspace}: cannot be read: {}", plain(&unreadable.error)))?;
-                unreadable.print_help(app);
+                unreadable.print_help();
             }
         }
     }

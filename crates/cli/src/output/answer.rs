@@ -17,7 +17,7 @@ use super::render::plain;
 /// A number stands for one place in one document. Citations that point to nothing are omitted, and so is the
 /// model's own closing list of references.
 pub(crate) struct AnswerWriter<'a> {
-    output: Output,
+    output: &'a Output,
     retrieval: &'a Retrieval,
     /// URLs of documents in the context that can be opened.
     addresses: &'a BTreeMap<DocumentId, String>,
@@ -34,7 +34,7 @@ pub(crate) struct AnswerWriter<'a> {
 impl<'a> AnswerWriter<'a> {
     /// - `addresses`: URLs of documents that can be opened, for links.
     pub(crate) fn new(
-        output: Output,
+        output: &'a Output,
         retrieval: &'a Retrieval,
         addresses: &'a BTreeMap<DocumentId, String>,
     ) -> Self {

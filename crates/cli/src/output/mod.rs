@@ -11,11 +11,12 @@ pub(crate) mod terminal;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
 
 use graphloom::config::layers;
 use serde::Serialize;
 
-use crate::args::{ColorChoice, Global};
+use crate::args::{ColorChoice, Global, PlaceOptions};
 
 /// Prints a line to stderr. If stderr is a closed pipe, does nothing; `eprintln!` would panic.
 pub(crate) fn tell(text: impl Display) {
@@ -23,7 +24,10 @@ pub(crate) fn tell(text: impl Display) {
 }
 
 /// Output settings of this run.
-#[derive(Debug, Clone, Copy)]
+///
+/// Messages name commands as `` `graphloom …` ``. Every method but [`line`](Self::line) and [`stream`](Self::stream), which print
+/// documents, adds the options that select the workspace to these commands.
+#[derive(Debug, Clone)]
 pub(crate) struct Output {
     /// Print JSON instead of text on stdout.
     pub(crate) json: bool,
@@ -43,6 +47,8 @@ pub(crate) struct Output {
     pub(crate) lines: Option<usize>,
     /// Whether stderr is a terminal that can show progress bars.
     pub(crate) bars: bool,
+    /// The options for data folder, database and workspace that were typed.
+    pub(crate) place: Arc<PlaceOptions>,
 }
 
 impl Output {
@@ -63,15 +69,21 @@ impl Output {
         let columns = terminal::columns_of_stdout(layers::set(environment, "COLUMNS"));
         let lines = terminal::lines_of_stdout(layers::set(environment, "LINES"));
         let color = color && !json;
-        Self { json, quiet, verbose, outlives_reader: does_work, color, links, columns, lines, bars }
+        let place = Arc::new(PlaceOptions::of(global));
+        Self { json, quiet, verbose, outlives_reader: does_work, color, links, columns, lines, bars, place }
     }
 
     /// Returns settings for messages while a single JSON value is produced: without `json`, so that messages are text.
-    pub(crate) fn aside(self) -> Self {
-        Self { json: false, ..self }
+    pub(crate) fn aside(&self) -> Self {
+        Self { json: false, ..self.clone() }
     }
 
-    /// Prints a line to stdout.
+    /// Returns a message whose commands repeat the options that select the workspace.
+    pub(crate) fn hint(&self, text: impl Display) -> String {
+        self.place.in_hint(&text.to_string())
+    }
+
+    /// Prints a line to stdout as it is.
     pub(crate) fn line(&self, text: impl Display) -> io::Result<()> {
         self.stream(&format!("{text}\n"))
     }
@@ -90,9 +102,14 @@ impl Output {
         Ok(self.line(serde_json::to_string(value)?)?)
     }
 
+    /// Prints a line to stdout that may name commands.
+    pub(crate) fn advise(&self, text: impl Display) -> io::Result<()> {
+        self.line(self.hint(text))
+    }
+
     /// Prints a line to stdout about what was done; silent with `--quiet`.
     pub(crate) fn summary(&self, text: impl Display) -> io::Result<()> {
-        if self.quiet { Ok(()) } else { self.line(text) }
+        if self.quiet { Ok(()) } else { self.advise(text) }
     }
 
     /// Prints a line about a problem to stdout, or to stderr with `--quiet`.
@@ -101,7 +118,7 @@ impl Output {
             self.warn(text);
             return Ok(());
         }
-        self.line(text)
+        self.advise(text)
     }
 
     /// Prints a remark to stderr; silent with `--quiet`.
@@ -113,7 +130,7 @@ impl Output {
 
     /// Prints a line to stderr, even with `--quiet`.
     pub(crate) fn warn(&self, text: impl Display) {
-        tell(text);
+        tell(self.hint(text));
     }
 
     /// Styles a heading.

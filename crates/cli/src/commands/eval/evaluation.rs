@@ -183,7 +183,7 @@ pub(super) async fn ask_all<R: Row>(
             ));
         }
     }
-    let mut meter = Meter::new(app.output, "asking", left);
+    let mut meter = Meter::new(app.output.clone(), "asking", left);
     let mut on_row = |task: &Task<'_>, row: &R| {
         meter.step(&plain(&task.arm.name));
         journal.append(&task.key, row)

@@ -47,7 +47,7 @@ where
     let interrupt = Interrupt::listen()?;
     let stop = StopRequest::default();
     let all = items.len();
-    let mut meter = Meter::new(app.output, "judging", all);
+    let mut meter = Meter::new(app.output.clone(), "judging", all);
     let judging = async {
         let mut judged = Vec::new();
         let mut failures = 0;

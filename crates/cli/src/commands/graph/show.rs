@@ -239,7 +239,7 @@ fn print(app: &App, shown: &EntityOutput, all: bool) -> anyhow::Result<()> {
     if is_cut || !more.is_empty() {
         let more = if more.is_empty() { "more".to_owned() } else { more.join(", ") };
         let name = plain(&shown.entity.name);
-        output.line(output.faint(&format!("{more}: graphloom graph show --all \"{name}\"")))?;
+        output.advise(output.faint(&format!("{more}: `graphloom graph show --all \"{name}\"`")))?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use graphloom_engine::index::IndexError;
 use graphloom_engine::query::QueryError;
 
 use crate::args::PlaceOptions;
-use crate::output::tell;
+use crate::output::{is_closed_stdout, tell};
 use crate::remedies;
 
 /// The exit code of a command. The numbers are documented and must not change.
@@ -54,12 +54,12 @@ pub(crate) fn of_command_line(error: &clap::Error) -> Fault {
 
 /// Prints `error: …` with its causes and, if there is a remedy, a `help: …` line. Returns the exit code.
 ///
-/// A closed pipe (`graphloom dump | head`) is not an error.
+/// A closed stdout (`graphloom dump | head`) is not an error.
 ///
 /// - `json`: print the error as a JSON object on one line.
 /// - `place`: options that the commands of the remedy repeat.
 pub(crate) fn report(error: &anyhow::Error, json: bool, place: &PlaceOptions) -> Exit {
-    if is_broken_pipe(error) {
+    if error.chain().any(is_closed_stdout) {
         return Exit::Done;
     }
     let exit = error.chain().find_map(exit_of).unwrap_or(Exit::Failed);
@@ -117,13 +117,6 @@ pub(crate) fn of_store(error: &anyhow::Error) -> Option<&StoreError> {
     })
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
-        .any(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,9 +139,9 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_output_pipe_is_no_error() {
+    fn a_broken_pipe_other_than_stdout_is_an_error() {
         let error =
-            anyhow::Error::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe)).context("writing");
-        assert_eq!(report(&error, false, &PlaceOptions::default()), Exit::Done);
+            anyhow::Error::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe)).context("asking");
+        assert_eq!(report(&error, false, &PlaceOptions::default()), Exit::Failed);
     }
 }

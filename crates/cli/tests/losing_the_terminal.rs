@@ -92,6 +92,29 @@ fn no_command_panics_if_its_output_is_closed() {
         let status = command.stdout(closed()).stderr(closed()).status().expect("it runs");
         assert!(status.code().is_some_and(|code| code != 101), "{arguments:?}: {status}");
     }
+    // Enough output that writing it fails, in all formats.
+    let text: String =
+        (0..2000).map(|number| format!("Person{number} Oskoldt runs Harbour{number}.\n")).collect();
+    graphloom.write("long.md", text);
+    graphloom.ok(&["add", "long.md"]);
+    for arguments in [
+        &["dump"][..],
+        &["export"],
+        &["export", "--format", "csv", "--only", "entities"],
+        &["export", "--format", "graphml"],
+        &["--json", "export", "--format", "jsonl"],
+        &["status"],
+        &["completions", "bash"],
+    ] {
+        let mut command = graphloom.command(arguments);
+        let ended = command.stdout(closed()).stderr(Stdio::piped()).output().expect("it runs");
+        let errors = String::from_utf8(ended.stderr).expect("UTF-8");
+        assert_eq!(
+            (ended.status.code(), errors.contains("error")),
+            (Some(0), false),
+            "{arguments:?}: {errors}"
+        );
+    }
     // The work itself was done.
-    assert_eq!(graphloom.json(&["status"])["counts"]["documents"], 1);
+    assert_eq!(graphloom.json(&["status"])["counts"]["documents"], 2);
 }

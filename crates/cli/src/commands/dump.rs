@@ -7,6 +7,7 @@ use graphloom_core::write_dump;
 use super::App;
 use crate::args::DumpArgs;
 use crate::fault::Exit;
+use crate::output::Stdout;
 use crate::wire;
 
 /// Prints the state on stdout and its hash on stderr; with `--hash` only the hash, on stdout.
@@ -22,7 +23,7 @@ pub(crate) async fn run(app: &App, args: &DumpArgs) -> anyhow::Result<Exit> {
         }
         return Ok(Exit::Done);
     }
-    let mut out = BufWriter::new(io::stdout());
+    let mut out = BufWriter::new(Stdout);
     let dumped = write_dump(snapshot.as_ref(), &mut out).await?;
     out.flush()?;
     app.output.note(format_args!("hash {} over {} lines", dumped.hash, dumped.lines));

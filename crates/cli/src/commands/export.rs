@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::App;
 use crate::args::{ExportArgs, ExportTo};
 use crate::fault::{Exit, Fault};
+use crate::output::Stdout;
 use crate::output::render::count;
 use crate::wire;
 
@@ -58,7 +59,7 @@ pub(crate) async fn run(app: &App, args: &ExportArgs) -> anyhow::Result<Exit> {
     let snapshot = snapshot.as_ref();
     let allowed = allowed(app, args, snapshot).await?;
     let Some(output) = &args.output else {
-        let mut out = BufWriter::new(io::stdout());
+        let mut out = BufWriter::new(Stdout);
         let exported = export(snapshot, allowed, format, &parts, &mut out).await?;
         out.flush()?;
         app.output.note(counts_line(&exported));

@@ -9,7 +9,8 @@ pub(crate) mod tally;
 pub(crate) mod terminal;
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
+use std::error::Error;
+use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
@@ -21,6 +22,50 @@ use crate::args::{ColorChoice, Global, PlaceOptions};
 /// Prints a line to stderr. If stderr is a closed pipe, does nothing; `eprintln!` would panic.
 pub(crate) fn tell(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Standard output. [`is_closed_stdout`] recognizes its error if nobody reads it any more.
+pub(crate) struct Stdout;
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        io::stdout().write(bytes).map_err(of_stdout)
+    }
+
+    /// Writes without the output of other threads in between.
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        io::stdout().write_all(bytes).map_err(of_stdout)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush().map_err(of_stdout)
+    }
+}
+
+/// Nobody reads stdout any more.
+#[derive(Debug)]
+struct ClosedStdout;
+
+impl fmt::Display for ClosedStdout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("stdout is closed")
+    }
+}
+
+impl Error for ClosedStdout {}
+
+fn of_stdout(error: io::Error) -> io::Error {
+    match error.kind() {
+        kind @ io::ErrorKind::BrokenPipe => io::Error::new(kind, ClosedStdout),
+        _ => error,
+    }
+}
+
+/// True if the error means that nobody reads stdout any more (`graphloom dump | head`). Other pipes can break too, such as that of
+/// a reranker or of a program that this one started.
+pub(crate) fn is_closed_stdout(error: &(dyn Error + 'static)) -> bool {
+    let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    inner.is_some_and(|inner| inner.is::<ClosedStdout>())
 }
 
 /// Output settings of this run.
@@ -90,8 +135,7 @@ impl Output {
 
     /// Prints text to stdout without a line end, and flushes.
     pub(crate) fn stream(&self, text: &str) -> io::Result<()> {
-        let mut stdout = io::stdout().lock();
-        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        match Stdout.write_all(text.as_bytes()).and_then(|()| Stdout.flush()) {
             Err(error) if self.outlives_reader && error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             written => written,
         }

@@ -20,7 +20,11 @@ impl<'a> Csv<'a> {
     }
 
     fn row(&mut self, cells: &[&str]) -> io::Result<()> {
-        self.0.write_record(cells.iter().map(|cell| inert(cell).into_owned())).map_err(io::Error::other)
+        let written = self.0.write_record(cells.iter().map(|cell| inert(cell).into_owned()));
+        written.map_err(|error| match error.into_kind() {
+            csv::ErrorKind::Io(error) => error,
+            other => io::Error::other(format!("{other:?}")),
+        })
     }
 }
 

@@ -150,7 +150,7 @@ fn run(
         match end.recv_timeout(MEASURE_EVERY) {
             Ok(output) => break output,
             Err(RecvTimeoutError::Timeout) => meanwhile(),
-            Err(RecvTimeoutError::Disconnected) => break Err(std::io::ErrorKind::BrokenPipe.into()),
+            Err(RecvTimeoutError::Disconnected) => break Err(std::io::Error::other("its output was lost")),
         }
     };
     let output = output.map_err(|source| ModelStoreError::Start { program, source })?;

@@ -82,7 +82,9 @@ fn print(message: &str, help: Option<&str>, exit: Exit, json: bool) {
 }
 
 fn exit_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
-    if let Some(QueryError::NothingAllowed | QueryError::NothingNamed { .. }) = cause.downcast_ref() {
+    let library = cause.downcast_ref::<graphloom::Error>();
+    let question = cause.downcast_ref().or_else(|| library?.question());
+    if let Some(QueryError::NothingAllowed | QueryError::NothingNamed { .. }) = question {
         return Some(Exit::NothingFound);
     }
     if let Some(IndexError::OtherSettings(_) | IndexError::AbsentModels(_)) = cause.downcast_ref() {
@@ -94,11 +96,7 @@ fn exit_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(fault) = cause.downcast_ref::<Fault>() {
         return Some(if fault.is_usage() { Exit::Usage } else { Exit::Failed });
     }
-    match cause.downcast_ref::<graphloom::Error>()? {
-        error if error.is_usage() => Some(Exit::Usage),
-        graphloom::Error::Query(QueryError::NothingAllowed) => Some(Exit::NothingFound),
-        _ => None,
-    }
+    library?.is_usage().then_some(Exit::Usage)
 }
 
 /// Returns the remedy of the first cause that has one.
@@ -143,5 +141,16 @@ mod tests {
         let error =
             anyhow::Error::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe)).context("asking");
         assert_eq!(report(&error, false, &PlaceOptions::default()), Exit::Failed);
+    }
+
+    #[test]
+    fn a_question_about_nothing_in_the_graph_ends_with_the_same_exit_code_in_every_wrapping() {
+        let nothing = || QueryError::NothingNamed { about: "x".to_owned() };
+        let wrapped = || graphloom::Error::from(nothing());
+        let doing = graphloom::Error::While { what: "asking".to_owned(), source: Box::new(wrapped()) };
+        let errors: [anyhow::Error; 3] = [nothing().into(), wrapped().into(), doing.into()];
+        for error in errors {
+            assert_eq!(report(&error, false, &PlaceOptions::default()), Exit::NothingFound);
+        }
     }
 }

@@ -127,6 +127,14 @@ impl Error {
         }
     }
 
+    /// Returns the question's error, if this is one.
+    pub fn question(&self) -> Option<&QueryError> {
+        match self.cause() {
+            Self::Query(error) => Some(error),
+            _ => None,
+        }
+    }
+
     /// Returns this error without what was being done when it occurred.
     fn cause(&self) -> &Self {
         match self {

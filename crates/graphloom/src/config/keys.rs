@@ -1,6 +1,7 @@
 //! All configuration keys with their defaults and descriptions.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::Service;
 
@@ -25,6 +26,13 @@ impl Key {
         format!("{PREFIX}{}", self.name.to_uppercase())
     }
 
+    /// Makes a value relative to `folder` if the values of this key are paths.
+    pub(super) fn read_path_from(&self, folder: &Path, value: &mut String) {
+        if PATHS.contains(&self.name) {
+            *value = folder.join(&*value).display().to_string();
+        }
+    }
+
     /// True for the API key and the address of a model service.
     fn is_of_service(&self) -> bool {
         Service::ALL
@@ -32,6 +40,9 @@ impl Key {
             .any(|service| service.address_key() == self.name || service.secret_key() == Some(self.name))
     }
 }
+
+/// Keys whose values are paths.
+const PATHS: [&str; 4] = ["data_dir", "models_dir", "prompts_dir", "entity_guidance_file"];
 
 /// Prefix of the environment variables of all keys.
 pub const PREFIX: &str = "GRAPHLOOM_";

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use graphloom_core::WorkspaceId;
 use graphloom_engine::index::EMBEDDER;
 
+use super::dot_env::{self, DotEnv};
 use super::keys::{self, KEYS, Key, OTHER_VARIABLES, PREFIX};
 use super::remembered;
 use crate::error::{Error, Fault, Result};
@@ -15,11 +16,6 @@ use crate::project::{DATA_DIR, Here, project_of};
 
 /// Configuration file in the current folder. It takes precedence over the user's own file.
 pub const PROJECT_FILE: &str = "graphloom.toml";
-
-/// File with environment variables.
-const DOT_ENV: &str = ".env";
-/// Keys whose values are paths.
-const PATHS: [&str; 4] = ["data_dir", "models_dir", "prompts_dir", "entity_guidance_file"];
 
 /// Table in a configuration file with one table per workspace.
 const WORKSPACES: &str = "workspaces";
@@ -209,18 +205,14 @@ pub fn read(surroundings: &Surroundings) -> Result<Settings> {
         Some(project) if !current_dir.join(name).is_file() => project,
         _ => current_dir,
     };
-    let mut variables = match surroundings.without_files {
-        true => BTreeMap::new(),
-        false => dot_env(nearest(DOT_ENV))?,
-    };
-    if let Some(project) = above.filter(|project| nearest(DOT_ENV) == *project) {
-        for key in KEYS.iter().filter(|key| PATHS.contains(&key.name)) {
-            if let Some(value) = variables.get_mut(&key.variable()) {
-                *value = from(project, value);
-            }
+    if !surroundings.without_files {
+        let folder = nearest(dot_env::FILE);
+        let mut dot_env = DotEnv::read(folder)?;
+        if folder != current_dir {
+            dot_env.read_paths_from(folder);
         }
+        read_variables(&mut settings, &dot_env.variables, Origin::DotEnv);
     }
-    read_variables(&mut settings, &variables, Origin::DotEnv);
     let named_file = named_file(surroundings);
     let paths: Vec<PathBuf> = match named_file {
         Some(path) => vec![path],
@@ -283,7 +275,7 @@ pub(super) fn files_of(surroundings: &Surroundings) -> Vec<PathBuf> {
     let in_folders = |name: &str| folders.iter().map(|folder| folder.join(name)).collect::<Vec<_>>();
     let mut files = Vec::new();
     if !surroundings.without_files {
-        files.extend(in_folders(DOT_ENV));
+        files.extend(in_folders(dot_env::FILE));
     }
     match named_file(surroundings) {
         Some(path) => files.push(path),
@@ -339,59 +331,6 @@ fn read_variables(
     }
 }
 
-/// Returns the variables of a `.env` file. Other programs read this file too, so a malformed line is ignored unless it sets a variable
-/// that Graphloom reads.
-fn dot_env(folder: &Path) -> Result<BTreeMap<String, String>> {
-    let path = folder.join(DOT_ENV);
-    if !path.is_file() {
-        return Ok(BTreeMap::new());
-    }
-    let bytes =
-        std::fs::read(&path).map_err(|error| Fault::usage(format!("reading {}: {error}", path.display())))?;
-    let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.trim_start_matches('\u{feff}').lines().collect();
-    let mut well_formed: Vec<&str> = Vec::new();
-    let mut at = 0;
-    while at < lines.len() {
-        let count = assignment_lines(&lines[at..]);
-        if let (None, Some(name)) = (count, variable_of_ours(lines[at])) {
-            // Without the line, which may contain an API key.
-            let what = format!("reading {}: line {}: {name} has a malformed value", path.display(), at + 1);
-            return Err(Fault::usage(what).help(format!("put the value in quotes: {name}=\"...\"")).into());
-        }
-        well_formed.extend(&lines[at..at + count.unwrap_or_default()]);
-        at += count.unwrap_or(1);
-    }
-    Ok(parse_dot_env(&well_formed).filter_map(std::result::Result::ok).collect())
-}
-
-/// Returns how many lines the assignment at the start of `lines` has; `None` if its first line is malformed.
-fn assignment_lines(lines: &[&str]) -> Option<usize> {
-    let is_well_formed = |count: usize| parse_dot_env(&lines[..count]).all(|variable| variable.is_ok());
-    if is_well_formed(1) {
-        return Some(1);
-    }
-    // Only a value that begins with a quote can have several lines: the apostrophe in `it's` opens no quote.
-    let quote = lines[0].split_once('=')?.1.trim_start().chars().next().filter(|c| "\"'".contains(*c))?;
-    let escaped = format!("\\{quote}");
-    let closing = lines[1..].iter().position(|line| line.replace(&escaped, "").contains(quote))?;
-    let count = closing + 2;
-    is_well_formed(count).then_some(count)
-}
-
-fn parse_dot_env(lines: &[&str]) -> impl Iterator<Item = dotenvy::Result<(String, String)>> {
-    let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
-    dotenvy::from_read_iter(std::io::Cursor::new(text))
-}
-
-/// Returns the variable that a line of a `.env` file names, if Graphloom reads it.
-fn variable_of_ours(line: &str) -> Option<&str> {
-    let line = line.trim_start();
-    let line = line.strip_prefix("export ").unwrap_or(line);
-    let name = line.split(|c: char| c == '=' || c.is_whitespace()).find(|word| !word.is_empty())?;
-    KEYS.iter().any(|key| key.variable() == name || key.foreign.contains(&name)).then_some(name)
-}
-
 fn user_config(environment: &BTreeMap<String, String>) -> Option<PathBuf> {
     let base = set(environment, "XDG_CONFIG_HOME")
         .map(PathBuf::from)
@@ -415,15 +354,8 @@ impl FileValues {
     /// Makes relative paths relative to the file's folder.
     fn read_paths_from(&mut self, folder: &Path) {
         let values = self.values.iter_mut().chain(self.workspaces.values_mut().flatten());
-        for (_, value) in values.filter(|(key, _)| PATHS.contains(&key.name)) {
-            *value = from(folder, value);
-        }
+        values.for_each(|(key, value)| key.read_path_from(folder, value));
     }
-}
-
-/// Joins a path to a folder.
-fn from(folder: &Path, path: &str) -> String {
-    folder.join(path).display().to_string()
 }
 
 fn read_file(path: &Path) -> Result<FileValues> {
@@ -706,29 +638,6 @@ mod tests {
         let settings = read(&around).expect("readable");
         assert_eq!(settings.warnings.len(), 1);
         assert!(settings.warnings[0].contains("GRAPHLOOM_WORKSPACE"), "{:?}", settings.warnings);
-    }
-
-    #[test]
-    fn lines_of_other_programs_in_a_dot_env_file_may_be_malformed() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let text = "APP_NAME=My App\nDB_PASSWORD=it's\nGRAPHLOOM_LLM=ollama:one\nPATH_WIN=C:\\Users\\x\nFOO-BAR=1\nFOO\n\
-                    KEY=\"first\nGRAPHLOOM_LLM=ollama:quoted\nlast\"\nOPEN='no end\n# it's\nexport GRAPHLOOM_EMBEDDER=\"ollama:two\"";
-        std::fs::write(folder.path().join(DOT_ENV), text).expect("written");
-        let around = surroundings(folder.path());
-        assert_eq!(check_origin(&around, "llm").0, "ollama:one");
-        assert_eq!(check_origin(&around, "embedder").0, "ollama:two");
-    }
-
-    #[test]
-    fn a_malformed_variable_of_ours_is_reported_with_its_line_and_without_its_value() {
-        let folder = tempfile::tempdir().expect("a folder");
-        for line in ["OPENAI_API_KEY=very secret", "export OPENAI_API_KEY=very's", "OPENAI_API_KEY"] {
-            std::fs::write(folder.path().join(DOT_ENV), format!("FOO\n{line}\n")).expect("written");
-            let error = read(&surroundings(folder.path())).expect_err("malformed");
-            let text = error.to_string();
-            assert!(text.ends_with("line 2: OPENAI_API_KEY has a malformed value"), "{text}");
-            assert_eq!(error.remedy().as_deref(), Some("put the value in quotes: OPENAI_API_KEY=\"...\""));
-        }
     }
 
     #[test]

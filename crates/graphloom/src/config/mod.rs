@@ -1,6 +1,7 @@
 //! Configuration: one typed and checked value per key, from flags, environment, `.env`, files and defaults, with its origin.
 
 mod choice;
+mod dot_env;
 pub mod keys;
 mod latest;
 pub mod layers;

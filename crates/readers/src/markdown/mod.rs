@@ -522,6 +522,14 @@ mod tests {
     }
 
     #[test]
+    fn notes_and_links_in_brackets_leave_no_target() {
+        check_markdown(
+            "The Mallard is a duck.[[9]](#cite_note-Carboneras540-9) It [[eats]](https://a.example/Foo_bar) [[Grass]].",
+            "The Mallard is a duck. It eats Grass.",
+        );
+    }
+
+    #[test]
     fn an_emphasized_term_is_an_entity_and_markup_is_not() {
         let body = parse(
             "_Ownership_ is a set of rules. See [`Vec`][vec].\n<!-- Media -->\n```rust\nlet Spring = Town;\n```\n\n[vec]: https://a.example/Std",

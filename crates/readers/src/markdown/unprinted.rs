@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use pulldown_cmark::{Event, Parser, Tag};
+use pulldown_cmark::{Event, Options, Parser, Tag};
 
 use super::options;
 
@@ -21,6 +21,8 @@ const DIRECTIVES: [(&str, &str); 4] = [("{{<", ">}}"), ("{{%", "%}}"), ("{{", "}
 ///
 /// - Directives of Jekyll, Hugo, Liquid, Jinja and mdBook: `{% include x %}`, `{{< ref "x" >}}`, `{{ site.title }}`.
 /// - Citations of Pandoc: `[@key]`, `[see @key, p. 3; @other]`.
+/// - Marks of notes that are links, as copied from pages: `[[9]](#cite_note-9)`, `[[a]](x.md)`. Other links lose a second pair of
+///   brackets, which would make them wiki links: `[[Pipes]](x.md)`.
 /// - Attributes of Kramdown, `{: .note}`, and the fences of boxes, `:::note`.
 /// - Lines of MDX that import components.
 pub(super) fn without_unprinted(source: &str) -> Cow<'_, str> {
@@ -83,6 +85,7 @@ fn unprinted(source: &str) -> Vec<Range<usize>> {
         let defined: HashSet<&str> = source.lines().filter_map(defined_by).collect();
         found.extend(citations.filter(|range| !defined.contains(&source[range.start + 1..range.end - 1])));
     }
+    found.extend(bracketed_links(source));
     let mut at = 0;
     for line in source.split_inclusive('\n') {
         let bare = line.trim_end();
@@ -111,6 +114,37 @@ fn unprinted(source: &str) -> Vec<Range<usize>> {
 
 fn window(source: &str, at: usize) -> &str {
     &source[at..source.floor_char_boundary(at + MAX_BYTES)]
+}
+
+/// Returns the ranges of links that are marks of notes, and of the inner brackets of other links.
+fn bracketed_links(source: &str) -> Vec<Range<usize>> {
+    const NOTES: &str = "#cite_";
+    if !["[[", "[\\[", NOTES].iter().any(|mark| source.contains(mark)) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for (event, range) in Parser::new_ext(source, options() - Options::ENABLE_WIKILINKS).into_offset_iter() {
+        let Event::Start(Tag::Link { dest_url, .. }) = event else { continue };
+        let inner = [("[[", "]]", 1), ("[\\[", "\\]]", 2)].into_iter().find_map(|(open, close, length)| {
+            let label = source[range.clone()].strip_prefix(open)?.split_once(close)?.0;
+            let start = range.start + open.len();
+            Some((label, start - length..start, start + label.len()..start + label.len() + length))
+        });
+        if dest_url.contains(NOTES) || inner.as_ref().is_some_and(|(label, ..)| is_note_mark(label)) {
+            found.push(range);
+        } else if let Some((_, open, close)) = inner {
+            found.extend([open, close]);
+        }
+    }
+    found
+}
+
+/// True for the mark of a note: a number or a letter.
+fn is_note_mark(label: &str) -> bool {
+    const MAX_DIGITS: usize = 3;
+    let is_number = label.len() <= MAX_DIGITS && label.bytes().all(|byte| byte.is_ascii_digit());
+    !label.is_empty()
+        && (is_number || label.len() == 1 && label.bytes().all(|byte| byte.is_ascii_lowercase()))
 }
 
 /// Returns the label of a link that a line defines: `[label]: target`.
@@ -200,6 +234,23 @@ mod tests {
         for kept in ["[@ada](x.md)", "[@ada][x]", "[a@b.org] [ @ ]", "[@ada]\n\n[@ada]: x", "[ ] @ada"] {
             check_plain(kept, kept);
         }
+    }
+
+    #[test]
+    fn marks_of_notes_that_are_links_are_hidden() {
+        check_plain(
+            "The Mallard is a duck of Europe.[[9]](#cite_note-Carboneras540-9) It eats grass.[[a]](https://example.com/Foo_(bar))",
+            "The Mallard is a duck of Europe. It eats grass.",
+        );
+        check_plain("Ducks[\\[12\\]](a.md \"Note\") [fly](b.md).[4](c.md#cite_note-4)", "Ducks [fly](b.md).");
+        for kept in ["`[[9]](#cite_note-9)`", "[9](b.md)", "[[Ducks]] (9) [[9]]", "[[Ducks]](born 1815)"] {
+            check_plain(kept, kept);
+        }
+    }
+
+    #[test]
+    fn a_link_in_two_pairs_of_brackets_loses_one() {
+        check_plain("See [[Ducks]](a.md), [\\[Pipes\\]](b.md).", "See [Ducks](a.md), [Pipes](b.md).");
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! Reads XML with any schema: titles become headings, running text becomes paragraphs, and plain values become `name: value`.
 
+mod citation;
+
 use graphloom_core::Format;
 
 use super::draft::Draft;
 use super::xml_events::{Element, Node, Nodes};
 use super::{Body, ParseError, ParseLimits, html};
+use citation::{Citation, is_given_name, is_person, is_surname};
 
 /// Maximum heading levels that are distinguished.
 const MAX_HEADING_LEVEL: usize = 6;
@@ -57,10 +60,16 @@ const INLINE: [&str; 40] = [
 
 /// Returns the document's text. An element `title` or `head` at the start of another element becomes its
 /// heading. An element with only text and inline elements is a paragraph, or `name: value` if its neighbours
-/// are values too. Attributes and comments are left out.
+/// are values too. A reference to a publication is one line, and so is the name of a person. Attributes and comments are left out.
 pub(super) fn parse(source: &str, limits: &ParseLimits) -> Result<Body, ParseError> {
     let mut nodes = Nodes::new(source, Format::Xml, limits.max_depth);
-    let mut reader = Reader { draft: Draft::new(limits.max_bytes), open: Vec::new(), inline: 0, skipped: 0 };
+    let mut reader = Reader {
+        draft: Draft::new(limits.max_bytes),
+        open: Vec::new(),
+        inline: 0,
+        skipped: 0,
+        citation: None,
+    };
     while let Some(node) = nodes.next()? {
         reader.node(node, limits);
         if reader.draft.is_full() {
@@ -107,10 +116,20 @@ struct Reader {
     inline: usize,
     /// Number of open elements inside one that is left out.
     skipped: usize,
+    /// The open reference to a publication.
+    citation: Option<Citation>,
 }
 
 impl Reader {
     fn node(&mut self, node: Node<'_>, limits: &ParseLimits) {
+        if let Some(citation) = &mut self.citation {
+            if citation.read(node) {
+                let line = citation.line();
+                self.citation = None;
+                self.draft.paragraph(&line);
+            }
+            return;
+        }
         match node {
             Node::Open(_) if self.skipped > 0 => self.skipped += 1,
             Node::Open(element) => self.open(&element),
@@ -129,6 +148,9 @@ impl Reader {
         let name = element.name();
         if matches!(name.as_str(), "script" | "style" | "svg" | "annotation") {
             self.skipped = 1;
+        } else if Citation::begins(&name) && self.open.iter().all(|open| open.table.is_none()) {
+            self.put_text();
+            self.citation = Some(Citation::default());
         } else if self.is_inline(&name) {
             self.inline += 1;
         } else {
@@ -189,6 +211,7 @@ impl Reader {
     fn put_text(&mut self) {
         if let Some(open) = self.open.last_mut()
             && open.table.is_none()
+            && !is_person(&open.name)
         {
             let text = std::mem::take(&mut open.text);
             let in_table = self.open.iter().any(|open| open.table.is_some());
@@ -202,6 +225,15 @@ impl Reader {
         let text = one_block(&open.text);
         if text.is_empty() {
             return;
+        }
+        if let Some(person) = self.open.last_mut().filter(|outer| is_person(&outer.name)) {
+            if is_surname(&open.name) {
+                person.text = format!("{} {text}", person.text);
+                return;
+            } else if is_given_name(&open.name) {
+                person.text = format!("{text} {}", person.text);
+                return;
+            }
         }
         let is_title =
             matches!(open.name.as_str(), "title" | "head" | "heading" | "article-title" | "book-title");
@@ -269,6 +301,38 @@ mod tests {
         );
         assert_eq!(body.title.as_deref(), Some("Radium"));
         assert_eq!(body.headings.iter().map(|heading| heading.level).collect::<Vec<_>>(), [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_reference_is_one_line_and_no_heading() {
+        check_xml(
+            "<article><title>Ducks</title><contrib><name><surname>Allen</surname><given-names>Bo</given-names></name></contrib>\
+             <ref-list><title>References</title>\
+             <ref><element-citation><person-group person-group-type=\"author\"><name><surname>Allen</surname>\
+             <given-names>BT</given-names></name><name><surname>Voss</surname></name><etal/></person-group><year>2009</year>\
+             <article-title>Why <italic>Anas</italic> dives.</article-title><source>Pond Letters</source><volume>37</volume>\
+             <issue>2</issue><fpage>12</fpage><lpage>18</lpage><pub-id pub-id-type=\"doi\">10.1/x</pub-id>\
+             <pub-id pub-id-type=\"pmid\">7</pub-id></element-citation></ref>\
+             <ref><element-citation><collab>Duck Society</collab><source>Atlas of Ducks</source>\
+             <publisher-loc>Kelm</publisher-loc><publisher-name>Halden Press</publisher-name></element-citation></ref>\
+             <ref><mixed-citation><name><surname>Lind</surname> <given-names>A</given-names></name>, <year>1999</year>.\n\
+             <article-title>On reed</article-title>. Kelm.</mixed-citation></ref></ref-list></article>",
+            "# Ducks\n\nname: Bo Allen\n\n## References\n\n\
+             Allen BT, Voss, et al. (2009). Why Anas dives. Pond Letters 37(2), 12-18. doi:10.1/x\n\n\
+             Duck Society. Atlas of Ducks, Kelm, Halden Press.\n\n\
+             Lind A, 1999. On reed. Kelm.\n",
+        );
+    }
+
+    #[test]
+    fn a_reference_in_tei_is_one_line() {
+        check_xml(
+            "<TEI><head>Ducks</head><listBibl><biblStruct><analytic><title level=\"a\">Why ducks dive</title><author><persName>\
+             <forename>Bo</forename><surname>Allen</surname></persName></author></analytic><monogr><title level=\"j\">Pond Letters</title>\
+             <imprint><biblScope unit=\"volume\">37</biblScope><biblScope unit=\"page\" from=\"12\" to=\"18\"/>\
+             <date when=\"2009\"/></imprint></monogr></biblStruct></listBibl></TEI>",
+            "# Ducks\n\nAllen Bo (2009). Why ducks dive. Pond Letters 37, 12-18.\n",
+        );
     }
 
     #[test]

@@ -51,7 +51,8 @@ pub(super) fn lines(text: &str) -> Vec<Line> {
                 && chars[at - 1] > SHORT_LINE
                 && bodies[at].1.starts_with(char::is_lowercase);
             let others = longest.without(chars[at]);
-            lines[at].ends_sentence = ends_sentence(bodies[at], bodies[at + 1], chars[at], others, continues);
+            lines[at].ends_sentence = ends_sentence(bodies[at], bodies[at + 1], chars[at], others, continues)
+                || (!continues && is_title(bodies[at].1, bodies[at + 1].1, chars[at], others, at == from));
         }
         from += paragraph + 1;
     }
@@ -104,6 +105,26 @@ fn ends_sentence(
         || is_row(next)
         || is_list_item(next)
         || (is_named_value(this) && is_named_value(next))
+}
+
+/// True if a line without a mark at its end is a title above the line `next`: `next` begins with the same words, or with a capital
+/// although more words would fit on a line as long as the `others`.
+fn is_title(this: &str, next: &str, chars: usize, others: usize, begins_paragraph: bool) -> bool {
+    const JOINING: &str =
+        "a an and as at by for from in of on or that the to who with und der die das von et de la le";
+    let is_mark = |c: char| !(c.is_alphanumeric() || matches!(c, ')' | '"' | '”' | '»' | '’'));
+    let last = this.rsplit(' ').next().unwrap_or_default();
+    if is_label(this)
+        || !next.starts_with(char::is_uppercase)
+        || this.ends_with(is_mark)
+        || JOINING.split(' ').any(|word| word == last)
+    {
+        return false;
+    }
+    let alike =
+        this.split_whitespace().zip(next.split_whitespace()).take(2).filter(|(this, next)| this == next);
+    let is_much_shorter = others >= MIN_WRAP_CHARS && chars * 2 <= others;
+    begins_paragraph && (alike.count() == 2 || is_much_shorter && !this.starts_with(char::is_lowercase))
 }
 
 /// True if the first word of `next` did not fit on a line of `chars` characters, when another line has `others`.

@@ -19,8 +19,9 @@ const MAX_WORD_CHARS: usize = 24;
 /// - Closing quotes and brackets stay with the sentence they close.
 /// - Blank lines end sentences. A single line end (`\n`, `\r\n` or `\r`) does so before and after headings, table rows and
 ///   records, before list items and the messages of a chat log, where a quotation begins or ends, and after a short line that
-///   is followed by a capital or a script without case, unless its paragraph is wrapped there. Elsewhere the sentence continues
-///   on the next line.
+///   is followed by a capital or a script without case, unless its paragraph is wrapped there. So does one after a title: the
+///   first line of a paragraph, if the next one begins with the same words or more words would fit. Elsewhere the sentence
+///   continues on the next line.
 /// - The `>` marks of quoted lines never begin a sentence, but stay inside one that continues on the next line; see
 ///   [`one_line`](super::one_line).
 /// - Lines of fenced code are not sentences; [`sentences_and_code`] includes them.
@@ -343,6 +344,24 @@ mod tests {
     fn full_stops_end_sentences_and_quotes_stay_with_them() {
         check_sentences("One. Two! Three? \"Four.\" Five", &["One.", "Two!", "Three?", "\"Four.\"", "Five"]);
         check_sentences("\"Really?\" he asked. Yes...", &["\"Really?\" he asked.", "Yes..."]);
+    }
+
+    #[test]
+    fn a_title_line_ends_a_sentence_even_if_no_blank_line_follows() {
+        let title = "Van Hook Township, Mountrail County, North Dakota";
+        for below in [
+            "Van Hook Township is a township in Mountrail County.",
+            "It is a township in Mountrail County, which had a population of sixty-two people at the census of that year.",
+        ] {
+            check_sentences(&format!("{title}\n{below}"), &[title, below]);
+        }
+        for wrapped in [
+            "The old bridge over the river was built by a friend of\nHana Dvorakova and her brother.",
+            "On the third of May in that year the council\nAssembly met in the old hall of the town, which was full.",
+            "They went to the old bridge that was built by the\nBo Lind company in the year of the great flood, which nobody there had forgotten at all.",
+        ] {
+            check_sentences(wrapped, &[wrapped]);
+        }
     }
 
     #[test]

@@ -7,6 +7,10 @@ use super::phrase::{Phrase, PhraseKind};
 
 /// Bytes before and after a phrase that are searched for cues.
 const CUE_BYTES: usize = 60;
+/// Bytes after a name that are searched for its definition.
+const DEFINITION_BYTES: usize = 200;
+/// Articles before what defines a name.
+const ARTICLES: [&str; 3] = ["a ", "an ", "the "];
 /// Maximum number of occurrences of a phrase that are searched for cues.
 const MAX_PLACES: usize = 4;
 
@@ -18,8 +22,14 @@ pub(super) fn entity_type(text: &str, phrase: &Phrase, language: Language) -> &'
         PhraseKind::Heading | PhraseKind::Name | PhraseKind::Quoted => {}
     }
     let words: Vec<String> = phrase.text.split([' ', '-']).map(str::to_lowercase).collect();
-    by_words(&words)
-        .or_else(|| by_surroundings(text, phrase, language))
+    let places: Vec<Range<usize>> = places(text, phrase);
+    let by = |kind: &dyn Fn(Range<usize>) -> Option<&'static str>| places.iter().cloned().find_map(kind);
+    let may_be_place = language == Language::English && phrase.kind == PhraseKind::Name;
+    let is_place = |place: Range<usize>| may_be_place && is_located(&text[..place.start]);
+    by(&|place| by_definition(text, place))
+        .or_else(|| by_words(&words))
+        .or_else(|| by(&|place| by_cue(text, place)))
+        .or_else(|| by(&|place| is_place(place).then_some("Location")))
         .or(match phrase.kind {
             PhraseKind::Quoted => Some("Content"),
             _ => None,
@@ -27,11 +37,19 @@ pub(super) fn entity_type(text: &str, phrase: &Phrase, language: Language) -> &'
         .unwrap_or("Other")
 }
 
+/// Returns the first occurrences of a phrase.
+fn places(text: &str, phrase: &Phrase) -> Vec<Range<usize>> {
+    let written = &text[phrase.range.clone()];
+    let from = phrase.range.start;
+    let found = text[from..].match_indices(written).take(MAX_PLACES);
+    found.map(|(at, _)| from + at..from + at + written.len()).collect()
+}
+
 fn by_words(words: &[String]) -> Option<&'static str> {
     let first = words.first()?.as_str();
     let last = words.last()?.trim_end_matches('.');
     let first = first.trim_end_matches('.');
-    if words.len() > 1 && PERSON_TITLES.contains(&first) {
+    if words.len() > 1 && is_person_title(first) {
         return Some("Person");
     }
     if words.len() > 1 && matches!(last, "jr" | "sr") {
@@ -56,37 +74,99 @@ fn by_words(words: &[String]) -> Option<&'static str> {
     place.then_some("Location")
 }
 
-/// Returns the type suggested by the text around the first occurrences of the phrase.
-fn by_surroundings(text: &str, phrase: &Phrase, language: Language) -> Option<&'static str> {
-    let written = &text[phrase.range.clone()];
-    let places = text[phrase.range.start..].match_indices(written).take(MAX_PLACES);
-    let may_be_place = language == Language::English && phrase.kind == PhraseKind::Name;
-    places.map(|(at, _)| phrase.range.start + at).find_map(|at| {
-        let is_place = || may_be_place && is_located(&text[..at]);
-        by_place(text, at..at + written.len()).or_else(|| is_place().then_some("Location"))
-    })
-}
-
-/// True if a text ends with words that locate what follows: `was born in`. `In` alone also precedes products and languages.
+/// True if a text ends with words that locate what follows: `was born in`, `moved from Paris to`. `In` alone also precedes products
+/// and languages.
 fn is_located(before: &str) -> bool {
     const LOCATED: &str = "born died lived lives live living located situated based settled arrived raised buried stationed stayed \
-        resides headquartered";
-    const MOVED: &str = "moved emigrated travelled traveled sailed migrated fled";
+        resides resided headquartered stands stood lies sits";
+    const MOVED: &str = "move moves moved moving emigrated immigrated travelled traveled travels sailed migrated fled relocated returned";
     const REGIONS: &str = "city town village capital streets north south east west coast outskirts suburb";
+    const MAX_WORDS_BETWEEN: usize = 5;
     let before = &before[before.floor_char_boundary(before.len().saturating_sub(CUE_BYTES))..];
-    let lower = before.to_lowercase();
-    let mut words = lower.split_whitespace().rev();
-    let (preposition, cue) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let cues = match preposition {
-        "in" | "at" | "near" => LOCATED,
-        "to" => MOVED,
-        "of" => REGIONS,
-        _ => return false,
-    };
-    cues.split_whitespace().any(|word| word == cue)
+    let clause = before.rsplit(['.', ',', ';', ':', '\n']).next().unwrap_or_default().to_lowercase();
+    let mut words = clause.split_whitespace().rev();
+    let preposition = words.next().unwrap_or_default();
+    let is_one_of = |cues: &str, word: &str| cues.split_whitespace().any(|cue| cue == word);
+    let mut next_is = |cues: &str| words.next().is_some_and(|word| is_one_of(cues, word));
+    match preposition {
+        "in" | "at" | "near" => next_is(LOCATED),
+        "of" => next_is(REGIONS),
+        "from" => next_is(MOVED),
+        // `moved from Paris to`
+        "to" => words.take(MAX_WORDS_BETWEEN).any(|word| is_one_of(MOVED, word)),
+        _ => false,
+    }
 }
 
-fn by_place(text: &str, range: Range<usize>) -> Option<&'static str> {
+/// Returns the type of what the text defines: `is an old city in Poland`, `, a singer,`.
+fn by_definition(text: &str, place: Range<usize>) -> Option<&'static str> {
+    // `The mother of Ada is a singer.`
+    const INNER: [&str; 12] =
+        ["of", "in", "by", "from", "with", "for", "at", "on", "to", "near", "and", "than"];
+    let before =
+        text[text.floor_char_boundary(place.start.saturating_sub(CUE_BYTES))..place.start].trim_end();
+    let previous = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let rest = &text[place.end..text.ceil_char_boundary((place.end + DEFINITION_BYTES).min(text.len()))];
+    let rest = rest.split("\n\n").next().unwrap_or_default().to_lowercase();
+    let apposition = || ARTICLES.iter().find_map(|article| rest.strip_prefix(", ")?.strip_prefix(article));
+    let is_subject = !INNER.contains(&previous) || before.ends_with(['.', '!', '?']);
+    let defined = predicate(&rest).filter(|_| is_subject).or_else(apposition)?;
+    kind_of_head(defined)
+}
+
+/// Returns what follows the copula behind a name: `an old city` of ` (Latin: Velora), also Velor, was an old city`.
+fn predicate(behind: &str) -> Option<&str> {
+    const MAX_INSERTION_BYTES: usize = 60;
+    let mut rest = behind.trim_start();
+    if rest.starts_with('(') {
+        rest = rest.split_once(')')?.1.trim_start();
+    }
+    if let Some((_, after)) = rest
+        .strip_prefix(", ")
+        .and_then(|inner| inner.split_once(", "))
+        .filter(|(inserted, _)| inserted.len() <= MAX_INSERTION_BYTES && !inserted.contains(['.', ';']))
+    {
+        rest = after;
+    }
+    let rest = ["is ", "was ", "are ", "were "].iter().find_map(|copula| rest.strip_prefix(copula))?;
+    Some(ARTICLES.iter().find_map(|article| rest.strip_prefix(article)).unwrap_or(rest))
+}
+
+/// Returns the type that the head noun of a phrase gives: `soap opera` in `soap opera on the network NBC`.
+fn kind_of_head(phrase: &str) -> Option<&'static str> {
+    // Words that end a noun phrase, besides participles.
+    const ENDS: &str = "of in on at for from by to with who whom that which where whose when and or but as near between within under \
+        during about against into is was are were has had not known best north south east west located situated";
+    let is_end = |word: &str| ENDS.split_whitespace().any(|end| end == word);
+    let is_participle = |word: &str| word.ends_with("ed") || word.ends_with("ing");
+    let phrase = phrase.strip_prefix("one of the ").unwrap_or(phrase);
+    let clause = phrase.split(['.', ',', ';', ':', '(', '"', '“']).next().unwrap_or_default();
+    let mut head = None;
+    for word in clause.split(|c: char| !(c.is_alphanumeric() || c == '\'')) {
+        // `a 1990 film starring`, but not `an animated film`.
+        let ends = is_end(word) || (is_participle(word) && head.is_some_and(|head| kind_of(head).is_some()));
+        if ends {
+            break;
+        }
+        head = Some(word).filter(|word| !word.is_empty()).or(head);
+    }
+    kind_of(head?)
+}
+
+/// Returns the type of what a noun names.
+fn kind_of(noun: &str) -> Option<&'static str> {
+    let of_heads = |noun: &str| HEADS.iter().find(|(_, heads)| heads.contains(&noun)).map(|(kind, _)| *kind);
+    let is_person = |noun: &str| PERSON_ROLES.contains(&noun) || noun.ends_with("ologist");
+    let kind = |noun: &str| if is_person(noun) { Some("Person") } else { of_heads(noun) };
+    let singular = || match noun.strip_suffix("ies") {
+        Some(stem) => kind(&format!("{stem}y")),
+        None => kind(noun.strip_suffix('s')?),
+    };
+    kind(noun).or_else(singular)
+}
+
+/// Returns the type of a name by the words beside it that tell a person.
+fn by_cue(text: &str, range: Range<usize>) -> Option<&'static str> {
     let from = text.floor_char_boundary(range.start.saturating_sub(CUE_BYTES));
     let to = text.ceil_char_boundary((range.end + CUE_BYTES).min(text.len()));
     let before = text[from..range.start].trim_end().to_lowercase();
@@ -94,35 +174,16 @@ fn by_place(text: &str, range: Range<usize>) -> Option<&'static str> {
     let next = after.trim_start();
     let previous = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     let starts = |cues: &[&str]| cues.iter().any(|cue| next.starts_with(cue));
-    if starts(&[
+    let is_person = starts(&[
         "(born", "( born", "was born", "is born", ", who", "who ", "himself", "herself", "said", "wrote ",
         "married", "died",
-    ]) || PERSON_ROLES.contains(&previous)
-        || contains_word(&before_copula(next), PERSON_ROLES)
-    {
-        return Some("Person");
-    }
-    let predicate = before_copula(next);
-    for (kind, heads) in HEADS {
-        if contains_word(&predicate, heads) {
-            return Some(kind);
-        }
-    }
-    None
+    ]) || PERSON_ROLES.contains(&previous);
+    is_person.then_some("Person")
 }
 
-/// Returns the predicate after a copula: `is an old city` gives `an old city`; empty if there is no copula.
-fn before_copula(after: &str) -> String {
-    let mut rest = after;
-    if rest.starts_with('(') {
-        rest = rest.split_once(')').map_or("", |(_, rest)| rest).trim_start();
-    }
-    let is = ["is ", "was ", "are ", "were "].iter().find_map(|verb| rest.strip_prefix(verb));
-    is.map(|rest| rest.split(['.', ',', ';']).next().unwrap_or_default().to_owned()).unwrap_or_default()
-}
-
-fn contains_word(text: &str, words: &[&str]) -> bool {
-    text.split(|c: char| !c.is_alphanumeric()).any(|word| words.contains(&word))
+/// True if a lowercase word is a title before the name of a person.
+pub(super) fn is_person_title(word: &str) -> bool {
+    PERSON_TITLES.contains(&word)
 }
 
 fn noun_type(name: &str) -> &'static str {
@@ -235,6 +296,22 @@ const PERSON_ROLES: &[&str] = &[
     "economist",
     "biologist",
     "explorer",
+    "ruler",
+    "mayor",
+    "chief",
+    "knight",
+    "nobleman",
+    "teacher",
+    "doctor",
+    "soldier",
+    "pilot",
+    "dancer",
+    "model",
+    "activist",
+    "pianist",
+    "linguist",
+    "clerk",
+    "character",
 ];
 
 /// Head words of names and of predicates, by entity type.
@@ -343,8 +420,14 @@ const HEADS: [(&str, &[&str]); 8] = [
             "territory",
             "township",
             "capital",
-            "municipalities",
             "borough",
+            "community",
+            "commune",
+            "place",
+            "hamlet",
+            "neighbourhood",
+            "neighborhood",
+            "locality",
             "suburb",
             "canyon",
             "beach",
@@ -470,6 +553,34 @@ mod tests {
         let entities = extract(text).entities;
         let found = entities.iter().find(|entity| entity.name == name).map(|entity| entity.kind.as_str());
         assert_eq!(found, Some(expected), "{text}: {entities:?}");
+    }
+
+    #[test]
+    fn the_head_noun_of_what_defines_a_name_gives_its_type() {
+        for (text, name, expected) in [
+            ("Umar Shaikh Mirza was the ruler of the Fergana Valley.", "Umar Shaikh Mirza", "Person"),
+            (
+                "Brandon Walker is a fictional character on the NBC soap opera Passions.",
+                "Brandon Walker",
+                "Person",
+            ),
+            ("Velora (born 1990) is an American film director.", "Velora", "Person"),
+            ("Velora is a 1990 animated film directed by Bo Lind.", "Velora", "Content"),
+            ("Velora, officially the City of Velora, is a town of singers.", "Velora", "Location"),
+            ("They met in Velora, a village near the sea.", "Velora", "Location"),
+            ("Halden River is a rock band.", "Halden River", "Organization"),
+            ("The mother of Velora is a singer.", "Velora", "Other"),
+            ("Velora is not a city.", "Velora", "Other"),
+        ] {
+            check_type(text, name, expected);
+        }
+    }
+
+    #[test]
+    fn a_verb_of_moving_or_standing_makes_places_of_the_names_behind_its_prepositions() {
+        let text = "The house stands in Texas. She moved from Paris to Berlin.";
+        ["Texas", "Paris", "Berlin"].into_iter().for_each(|name| check_type(text, name, "Location"));
+        check_type("Ada Voss moved to the right, and wrote to Bo Lind.", "Bo Lind", "Other");
     }
 
     #[test]

@@ -89,6 +89,27 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_defined_by_the_words_behind_it_and_not_by_a_line_spoken_to_it() {
+        let shouts = [
+            "'Make up the fires, and buy another coal-scuttle before you dot another i, Bob Cratchit!'",
+            "\"It is late, Bob Cratchit.\"",
+            "Where have you been, Bob Cratchit?",
+            "\"Bob Cratchit, a merry Christmas to you!\"",
+        ];
+        for shout in shouts {
+            let defined = "Bob Cratchit, clerk to Ebenezer Scrooge.";
+            check_defined("Who is Bob Cratchit?", &[shout, defined], &[1]);
+        }
+    }
+
+    #[test]
+    fn another_bearer_of_a_part_of_the_name_does_not_define_it() {
+        let other = "Tim Cratchit (\"Tiny Tim\"), a cripple, youngest son of Bob Cratchit.";
+        check_defined("Who is Bob Cratchit?", &[other, "Mr Cratchit is a clerk."], &[1]);
+        check_defined("Who is Bob Cratchit?", &[other, "Cratchit was a clerk."], &[1]);
+    }
+
+    #[test]
     fn a_definition_in_another_language_is_found() {
         let text = "反渗透是一种净水技术。";
         check_defined("什么是反渗透？", &["我们使用反渗透。", text], &[1]);

@@ -8,6 +8,7 @@ use super::kinds::spaced;
 use super::lines::{Line, LineForm, Word};
 use super::question::{ParsedQuestion, Role, Term};
 use super::words::any_word;
+use crate::kind::is_person_title;
 use crate::lexicon::is_stop_word;
 use crate::scripts::has_no_spaces;
 use crate::token::tokens;
@@ -112,7 +113,9 @@ pub(super) fn first_mark(text: &str, word: &str) -> Option<usize> {
     let marks = if has_no_spaces(word) { UNSPACED_COPULAS.to_vec() } else { copulas().collect() };
     let mark_behind = |(at, found): (usize, &str)| {
         let behind = lower[at + found.len()..].trim_start_matches(['_', '*', '`', '"', '”', '’']);
-        marks.iter().position(|mark| behind.starts_with(mark))
+        // `Bob Cratchit, clerk to Ebenezer Scrooge.`
+        let described = || behind.starts_with([',', '，']).then_some(marks.len());
+        marks.iter().position(|mark| behind.starts_with(mark)).or_else(described)
     };
     lower.match_indices(word).filter_map(mark_behind).min()
 }
@@ -161,8 +164,51 @@ pub(super) fn means(question: &ParsedQuestion, line: &Line<'_>) -> bool {
         let end = (first..line.words.len()).take_while(|at| is_subject(*at)).last().unwrap_or(first);
         let roots: HashSet<&str> = line.words[first..=end].iter().map(|word| word.root.as_str()).collect();
         let is_whole = subject.len() > MAX_SUBJECT || whole_subject.iter().all(|root| roots.contains(root));
-        is_whole && means_at(question, line, &lower, first, end)
+        is_whole
+            && !is_part_of_other_name(question, line, first, end)
+            && means_at(question, line, &lower, first, end)
     })
+}
+
+/// True if the words from `first` to `end` are some of the question's name and, with a capitalized word beside them, another
+/// name: `Tim Cratchit` if the question asks for `Bob Cratchit`.
+fn is_part_of_other_name(question: &ParsedQuestion, line: &Line<'_>, first: usize, end: usize) -> bool {
+    let run = &line.words[first..=end];
+    let mut names = question.terms.iter().filter(|term| term.role == Role::Name);
+    let is_partial =
+        run.iter().any(Word::is_capital) && names.any(|term| run.iter().all(|word| word.root != term.root));
+    let beside = |left: usize, right: usize| {
+        let (Some(left), Some(right)) = (line.words.get(left), line.words.get(right)) else { return false };
+        let gap = line.text.get(left.at + left.text.len()..right.at);
+        let is_title = is_stop_word(&left.lower) || is_person_title(&left.lower);
+        left.is_capital() && right.is_capital() && gap == Some(" ") && !is_title
+    };
+    is_partial && (first.checked_sub(1).is_some_and(|before| beside(before, first)) || beside(end, end + 1))
+}
+
+/// True if a line speaks to the one that it names between the bytes `start` and `end`: `Make haste, Bob Cratchit!'`. Such a name
+/// ends a sentence or begins direct speech.
+fn addresses(line: &Line<'_>, start: usize, end: usize) -> bool {
+    const OPENERS: [char; 6] = ['"', '“', '„', '\'', '‘', '«'];
+    const CLOSERS: [char; 6] = ['"', '”', '“', '\'', '’', '»'];
+    let (before, behind) = (&line.text[..start], &line.text[end..]);
+    let is_last = before.trim_end().ends_with(',')
+        && (behind.starts_with(['!', '?']) || behind.trim_start_matches(['.', ',']).starts_with(CLOSERS));
+    let is_first = before.ends_with(OPENERS) && behind.starts_with([',', '!', '?']);
+    is_last || is_first
+}
+
+/// True if what follows a name at the start of a line is a phrase without a verb: `Bob Cratchit, clerk to Ebenezer Scrooge.`
+fn is_described_by_phrase(line: &Line<'_>, end: usize) -> bool {
+    let word = &line.words[end];
+    let behind = &line.text[word.at + word.text.len()..];
+    let is_phrase = behind.strip_prefix(", ").is_some_and(|rest| rest.starts_with(char::is_lowercase));
+    let verbs = [UPOS::VERB, UPOS::AUX];
+    let mut rest = line.words[end + 1..].iter();
+    is_phrase
+        && behind.ends_with('.')
+        && rest.next().is_some_and(|next| is_tagged(line, next, &[UPOS::NOUN, UPOS::ADJ]))
+        && !rest.any(|word| is_tagged(line, word, &verbs))
 }
 
 /// True if one of the first cells of a row contains the subject, so that the other cells describe it.
@@ -280,6 +326,7 @@ fn means_at(question: &ParsedQuestion, line: &Line<'_>, lower: &str, first: usiz
     let german = (lower.starts_with("als ") || lower.starts_with("unter "))
         && ["bezeichnet", "versteht", "nennt"].iter().any(|verb| lower.contains(verb));
     let named = NAMED.iter().any(|mark| before.ends_with(&format!(" {mark}")));
+    let is_addressed = is_name && addresses(line, line.words[first].at, word.at + word.text.len());
     let described = behind.starts_with(", a ")
         || behind.starts_with(", an ")
         || behind.starts_with(", which is ")
@@ -291,8 +338,9 @@ fn means_at(question: &ParsedQuestion, line: &Line<'_>, lower: &str, first: usiz
                 || behind.starts_with(", who ")
                 || behind.starts_with(", de")
                 || behind.starts_with(", di")
+                || first == 0 && is_described_by_phrase(line, end)
                 || before.ends_with(',') && !behind.starts_with(' '));
-    is_row || copula || german || named || described
+    is_row || copula || german || named || (described && !is_addressed)
 }
 
 /// True if a word has one of these parts of speech.

@@ -49,7 +49,9 @@ pub(super) fn noun_phrases(tokens: &[Token<'_>], statistics: &TextStatistics<'_>
                 && tokens.get(1).is_some_and(|next| matches!(next.lower.as_str(), "is" | "are" | "means"));
             let small = tokens[stop - 1].shape == Shape::Lower || (defined && joins);
             let long_enough = tokens[stop - 1].text.chars().count() >= 3;
-            if small && long_enough {
+            // `What do you all think about it?`
+            let is_bare_verb = stop - start == 1 && is_verb(&tokens[start].lower);
+            if small && long_enough && !is_bare_verb {
                 found.push(tokens[start].start..tokens[stop - 1].end);
             }
         }

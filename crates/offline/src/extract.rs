@@ -22,7 +22,7 @@ use graphloom_text::{
 };
 
 /// Version of these rules, stored with their records. It must change when the rules change.
-pub const RULES: &str = "rules-v10";
+pub const RULES: &str = "rules-v11";
 /// Maximum number of sentences in an entity's description.
 pub const MAX_DESCRIPTION_SENTENCES: usize = 4;
 /// Maximum number of relations from one sentence; those between names come first.
@@ -115,7 +115,8 @@ fn is_entity(text: &str, words: &BTreeMap<String, u32>, phrase: &Phrase, languag
             let once = words.get(&lower).is_some_and(|&count| count == 1);
             !(once || lower.split(' ').all(is_unnamed))
         }
-        PhraseKind::Name | PhraseKind::Quoted | PhraseKind::Date | PhraseKind::Quantity => true,
+        PhraseKind::Name => !is_plain_heading(&lower),
+        PhraseKind::Quoted | PhraseKind::Date | PhraseKind::Quantity => true,
     }
 }
 
@@ -387,6 +388,24 @@ mod tests {
         check_names(
             "# Old Weir\n\nBy Jane Doe, Staff Writer\nPublished 12 March 2024\n\nOlga Finn opened it in Halden.\n\nPhoto: Karl Moor\n",
             &["Halden", "Old Weir", "Olga Finn"],
+        );
+    }
+
+    #[test]
+    fn words_of_chats_and_title_pages_that_name_nothing_are_no_entities() {
+        let chat = extract(
+            "Ada: What do you all think about the garden?\nBo: It's gonna be a blast, guys! Bo has many ideas.\n",
+        );
+        for word in ["think", "gonna", "blast", "guys", "ideas"] {
+            assert!(chat.entities.iter().all(|entity| entity.name != word), "{word}: {chat:?}");
+        }
+        check_names(
+            "Tailpiece\n\nREPRINTED 1923\n\nCredits: Ada Voss made it with Bo Lind.\n",
+            &["Ada Voss", "Bo Lind"],
+        );
+        check_names(
+            "Headquartered in Kelm, Halden Press printed the work of the English poet Ada Voss.",
+            &["Ada Voss", "Halden Press", "Kelm"],
         );
     }
 

@@ -41,6 +41,8 @@ static UNNAMED_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
      weeks month months today yesterday door doors room rooms bed chair table light word words lot bit deal matter fact \
      course chance reason idea turn rest sort sense others anyone line lines step steps list item items note look use \
      mind life world home money body want doubt surprise length glance page section chapter figure everything while half pair set piece pieces \
+     tomorrow tonight weekend guy difference thought opinion suggestion reminder update luck fun fan effort blast excitement change option \
+     choice help plan tip gonna wanna gotta kinda sorta gimme lemme dunno yeah yep nope hey wow haha lol ok okay thanks hither thither \
      zeit mal weise art ding dinge mann frau leute menschen mensch kind kinder teil teile seite ende anfang tag tage jahr \
      jahre woche monat stunde uhr hände kopf auge augen gesicht fall frage antwort grund beispiel stelle wort \
      worte zahl anzahl menge"
@@ -50,7 +52,8 @@ static UNNAMED_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
 
 /// True if a lowercase common noun is too general to be an entity.
 pub(super) fn is_unnamed(word: &str) -> bool {
-    is_generic(word) || UNNAMED_WORDS.contains(word)
+    let is_listed = |word: &str| is_generic(word) || UNNAMED_WORDS.contains(word);
+    is_listed(word) || word.strip_suffix('s').is_some_and(is_listed)
 }
 
 /// Headings that any text could have.
@@ -58,7 +61,8 @@ static PLAIN_HEADINGS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     "introduction|summary|contents|table of contents|overview|references|further reading|see also|notes|external links|installation|\
      install|usage|example|examples|getting started|quick start|faq|troubleshooting|conclusion|appendix|license|licence|preface|\
      foreword|acknowledgements|acknowledgments|index|abstract|background|description|features|requirements|configuration|options|\
-     limitations|contributing|changelog|credits|einleitung|einführung|zusammenfassung|inhalt|inhaltsverzeichnis|übersicht|vorwort|\
+     limitations|contributing|changelog|credits|title|author|illustrator|illustration|illustrations|frontispiece|headpiece|tailpiece|\
+    transcriber's note|einleitung|einführung|zusammenfassung|inhalt|inhaltsverzeichnis|übersicht|vorwort|\
      anhang|hinweise|beispiel|beispiele|literatur|weblinks|einzelnachweise|fazit|概述|简介|介绍|总结|目录|示例|例子|用法|安装|附录|前言|参考文献|注意事项|说明"
         .split('|')
         .map(str::trim)
@@ -176,6 +180,16 @@ pub(super) fn is_connector(word: &str) -> bool {
             | "und"
             | "et"
     )
+}
+
+/// True for a lowercase word that says from which people or country something is, when a common noun follows: `an English poet`.
+pub(super) fn is_demonym(word: &str) -> bool {
+    const DEMONYMS: &str = "african american arab argentine argentinian asian australian austrian belgian brazilian british bulgarian \
+        canadian chilean chinese colombian croatian cuban czech danish dutch egyptian english estonian european finnish french german \
+        greek hungarian icelandic indian indonesian iranian iraqi irish israeli italian jamaican japanese jewish kenyan korean latvian \
+        lithuanian malaysian mexican nigerian norwegian pakistani persian peruvian philippine polish portuguese romanian russian \
+        scottish serbian slovak slovenian spanish swedish swiss thai tibetan turkish ukrainian vietnamese welsh albanian hawaiian";
+    DEMONYMS.split_whitespace().any(|demonym| demonym == word)
 }
 
 /// True for words that are often capitalized at the start of a sentence but do not begin a name.

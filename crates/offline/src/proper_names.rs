@@ -6,10 +6,10 @@ use harper_brill::UPOS;
 
 use super::dates::is_year;
 use super::languages::Language;
-use super::lexicon::{is_connector, is_month, is_name_abbreviation, is_opener};
+use super::lexicon::{is_connector, is_demonym, is_month, is_name_abbreviation, is_opener};
 use super::phrase::PhraseKind;
 use super::text_statistics::{Sentence, TextStatistics};
-use super::token::{Shape, Token, is_elided_article, opens};
+use super::token::{Shape, Token, is_elided_article, is_verb, opens};
 
 /// Maximum number of words in a name.
 const MAX_NAME_WORDS: usize = 12;
@@ -21,6 +21,7 @@ pub(super) fn names(
     statistics: &TextStatistics<'_>,
 ) -> Vec<(Range<usize>, PhraseKind)> {
     let tokens = &sentence.tokens;
+    let is_english = statistics.language == Language::English;
     let mut found = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
@@ -40,6 +41,10 @@ pub(super) fn names(
             }
         }
         let end = end.min(tokens.len());
+        if is_english && end == at + 1 && qualifies(tokens, at) {
+            at = end;
+            continue;
+        }
         match kind_of_name(tokens, at..end, counted, sentence.topic, statistics) {
             Some(PhraseKind::Name) => push_name(text, &tokens[at..end], statistics, &mut found),
             Some(kind) => found.push((without_article(&tokens[at], statistics)..tokens[end - 1].end, kind)),
@@ -48,6 +53,17 @@ pub(super) fn names(
         at = end;
     }
     found
+}
+
+/// True if a word is the adjective of a people or country before a common noun: `English poet`.
+fn qualifies(tokens: &[Token<'_>], at: usize) -> bool {
+    let is_common = |next: &Token<'_>| {
+        matches!(next.gap, " " | "-")
+            && next.shape == Shape::Lower
+            && next.is_content()
+            && !is_verb(&next.lower)
+    };
+    is_demonym(&tokens[at].lower) && tokens.get(at + 1).is_some_and(is_common)
 }
 
 /// Classifies a run of capitalized words; `None` if it is not a name.
@@ -127,6 +143,20 @@ fn starts_name(text: &str, sentence: &Sentence<'_>, at: usize, statistics: &Text
         || is_request
         || (opener && !titled)
         || is_part_of_date(tokens, at, statistics.language)
+    {
+        return false;
+    }
+    // `REPRINTED 1923`, `Headquartered in Kelm`, `Girded round its middle`
+    let is_participle = !token.known && (token.lower.ends_with("ed") || token.lower.ends_with("ing"))
+        || token.tag == UPOS::VERB && token.lower.ends_with("ed");
+    let goes_on_small = tokens
+        .get(at + 1)
+        .is_some_and(|next| matches!(next.shape, Shape::Lower | Shape::Digit) && next.gap == " ");
+    if is_english
+        && is_participle
+        && opens(tokens, at)
+        && goes_on_small
+        && !statistics.capitals.contains(token.lower.as_str())
     {
         return false;
     }

@@ -171,7 +171,10 @@ fn names_topic(text: &str, range: &Range<usize>, tokens: &[Token<'_>], language:
         words => words,
     };
     let (Some(first), Some(last)) = (words.first(), words.last()) else { return false };
-    if words.iter().all(is_number) {
+    // `REPRINTED 1923, 1927`
+    if words[1..].iter().all(is_number)
+        && (is_number(first) || words.len() > 1 && first.lower.ends_with("ed"))
+    {
         return false;
     }
     let is_image = line.starts_with('[') && line.ends_with(']');

@@ -90,6 +90,14 @@ pub fn behind_end_marks(text: &str) -> Vec<Range<usize>> {
     found
 }
 
+/// True if a text is about rights, licences or editions, so that what publishers add around a work may answer it.
+pub fn is_about_rights(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let is_mark = |word: &str| MARKS.iter().any(|mark| word.starts_with(mark));
+    EDITIONS.iter().any(|edition| lower.contains(edition))
+        || lower.split(|c: char| !c.is_alphabetic()).any(is_mark)
+}
+
 /// A line that separates a text from what the publisher added.
 enum Border {
     Start,
@@ -308,6 +316,22 @@ mod tests {
         check_behind(&format!("Ada slept.\n{licence}"), &[licence]);
         check_behind("Ada slept.\n\n*** END OF PART ONE ***\n\nAda woke up in Ludlow.\n", &[]);
         check_behind("The end of the ebook market was near.\n\n***\n\nAda woke.\n", &[]);
+    }
+
+    #[test]
+    fn questions_about_rights_are_told_from_questions_about_the_work() {
+        for question in [
+            "How do I donate?",
+            "Is it under copyright?",
+            "Was sagt die Lizenz?",
+            "Who runs Project Gutenberg?",
+        ] {
+            assert!(is_about_rights(question), "{question}");
+        }
+        for question in ["Who are the main people?", "Where do most people start?", "What does Scrooge give?"]
+        {
+            assert!(!is_about_rights(question), "{question}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod tokens;
 mod turns;
 mod wrapped;
 
-pub use boilerplate::{behind_end_marks, without_boilerplate};
+pub use boilerplate::{behind_end_marks, is_about_rights, without_boilerplate};
 pub use front_matter::front_matter;
 pub use key::entity_key;
 pub use lines::is_list_item;

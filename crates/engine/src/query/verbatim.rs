@@ -16,8 +16,9 @@ use super::stops::{self, CutText};
 use super::wording::Language;
 use super::{Answer, QueryError, QueryNote, Question, Retrieval, overview, reports};
 use crate::Engine;
+use crate::extract::is_boilerplate;
 use graphloom_offline::{Intent, Passage, Quote, Reply, Window};
-use graphloom_text::{Joint, is_list_item, is_prose, joint, sentences};
+use graphloom_text::{Joint, is_about_rights, is_list_item, is_prose, joint, sentences};
 
 /// Maximum number of claims in an answer as of a date, and of sentences that state each.
 const MAX_HELD: usize = 5;
@@ -86,8 +87,11 @@ pub(super) async fn answer(
     if let Some(draft) = held_then(retrieval, &cited, language) {
         return written(engine, question, AnswerKind::Answer, &draft, &cited, on_delta).await;
     }
+    // A question about a work is not answered from the licence behind it.
+    let reads_boilerplate = is_about_rights(text);
     let texts: Vec<Cow<'_, str>> = (retrieval.chunks.iter())
         .map(|found| match &retrieval.as_of {
+            _ if !reads_boilerplate && is_boilerplate(&found.chunk) => Cow::Borrowed(""),
             Some(as_of) => Cow::Owned(as_of.blanked(&found.chunk)),
             None => Cow::Borrowed(found.chunk.text.as_str()),
         })

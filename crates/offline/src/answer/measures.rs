@@ -60,7 +60,7 @@ const DIMENSIONS: &[(&str, &str)] = &[
     ),
     (
         "time",
-        "second seconds minute minutes hour hours day days week weeks month months year years sekunde sekunden minute minuten stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre jahren times old",
+        "second seconds minute minutes hour hours day days week weeks month months year years sekunde sekunden minuten stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre jahren times old",
     ),
     (
         "weight",

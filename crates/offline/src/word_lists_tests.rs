@@ -46,10 +46,13 @@ fn no_word_list_repeats_a_word() -> io::Result<()> {
     let literals: Vec<String> = all.iter().flat_map(|source| literals(source)).collect();
     let lists: Vec<Vec<&str>> = literals.iter().filter_map(|literal| entries(literal)).collect();
     assert!(lists.len() > 100, "{} lists", lists.len());
-    for list in lists {
-        let mut known = HashSet::new();
-        let repeated: Vec<&&str> = list.iter().filter(|word| !known.insert(**word)).collect();
-        assert!(repeated.is_empty(), "{repeated:?} in {list:?}");
-    }
+    let repeated: Vec<(&str, &Vec<&str>)> = lists
+        .iter()
+        .flat_map(|list| {
+            let mut known = HashSet::new();
+            list.iter().filter(move |word| !known.insert(**word)).map(move |word| (*word, list))
+        })
+        .collect();
+    assert!(repeated.is_empty(), "{repeated:#?}");
     Ok(())
 }

@@ -422,7 +422,7 @@ impl Evidence<'_, '_> {
     /// True if a line begins with a name of the question and says what or where it is.
     fn is_said_of_name(&self, at: usize) -> bool {
         const IS: &str = "is are was were lies lie lay stands stand stood ist sind war waren liegt liegen lag lagen steht \
-            stehen stand befindet befinden";
+            stehen befindet befinden";
         let line = &self.reading.lines[at];
         let says = line.form != LineForm::Prose
             || kinds::is_address(self.question, line)

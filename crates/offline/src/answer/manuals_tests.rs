@@ -121,3 +121,11 @@ fn every_unit_of_a_dimension_rules_out_other_measures() {
         assert!(!matches!(reply, Reply::Answer(_)), "{unit}: {reply:?}: {quotes:?}");
     }
 }
+
+#[test]
+fn a_share_in_per_cent_is_no_price() {
+    let question = "How much does the ferry of Osten cost?";
+    let (reply, quotes) = reply_from(&["The ferry of Osten is full on 94 per cent of all days."], question);
+    assert!(!matches!(reply, Reply::Answer(_)), "{reply:?}: {quotes:?}");
+    check(&["The ferry of Osten takes 94 cents."], question, "94 cents");
+}

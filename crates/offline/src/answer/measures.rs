@@ -68,12 +68,12 @@ const DIMENSIONS: &[(&str, &str)] = &[
     ),
     (
         "money",
-        "euro euros dollar dollars crown crowns pounds pence cent cents taler mark franken francs shilling shillings yuan yen rupees eur usd gbp chf",
+        "euro euros dollar dollars crown crowns pounds pence cents taler mark franken francs shilling shillings yuan yen rupees eur usd gbp chf",
     ),
     ("data", "mb gb kb tb bytes"),
     ("volume", "litre litres liter liters l ml gallon gallons"),
     ("area", "hectares acres square hektar quadratmeter percent prozent"),
-    ("heat", "degree degrees grad celsius"),
+    ("heat", "degrees grad celsius"),
     ("pressure", "bar hpa psi pascal"),
     ("share", "percent prozent"),
     ("sound", "db decibel decibels dezibel"),
@@ -92,8 +92,8 @@ const DIMENSIONS_CHINESE: &[(&str, &[&str])] = &[
     ("age", &["岁", "周岁"]),
 ];
 
-/// Units of no dimension above, and words that follow a number as units do.
-const OTHER_UNITS: &str = "volt volts cubic knots mph windstärke per age mal";
+/// Units of no dimension above, and words that follow a number as units do. `94 per cent` is no money.
+const OTHER_UNITS: &str = "volt volts cubic knots mph windstärke per cent age mal";
 
 /// True if a lowercase word is a unit, of any dimension.
 fn is_unit(word: &str) -> bool {

@@ -66,8 +66,8 @@ struct RejectedParameters {
 }
 
 impl RejectedParameters {
-    /// Records the parameter that `message` mentions, if the request contains it. False if there is none.
-    fn learn(&self, message: &str, body: &ChatBody<'_>) -> bool {
+    /// Records the parameter that `message` mentions, if the request contains it.
+    fn learn(&self, message: &str, body: &ChatBody<'_>) {
         let sent = [
             ("stream_options", body.stream_options.is_some(), &self.stream_options),
             // A schema is never omitted silently.
@@ -81,16 +81,15 @@ impl RejectedParameters {
             ("max_tokens", body.max_tokens.is_some(), &self.limit_field),
             ("max_completion_tokens", body.max_completion_tokens.is_some(), &self.limit_field),
         ];
-        match sent.into_iter().find(|(name, sent, _)| *sent && message.contains(name)) {
-            Some((name, _, refused)) => {
-                warn!(
-                    gen_ai.request.model = body.model,
-                    parameter = name,
-                    "the model does not accept a parameter; omitting it"
-                );
-                !refused.swap(true, Ordering::Relaxed)
-            }
-            None => false,
+        if let Some((name, _, refused)) =
+            sent.into_iter().find(|(name, sent, _)| *sent && message.contains(name))
+            && !refused.swap(true, Ordering::Relaxed)
+        {
+            warn!(
+                gen_ai.request.model = body.model,
+                parameter = name,
+                "the model does not accept a parameter; omitting it"
+            );
         }
     }
 }
@@ -154,15 +153,28 @@ impl LanguageModel for OpenAiChat {
         let started = Instant::now();
         let delivery = if request.stream { Delivery::Streamed } else { Delivery::Whole };
         let cost = cost_of(&self.http, &request);
+        let mut body = self.body(&request);
+        let mut bytes = encode(&body, self.name())?;
         let answer = loop {
-            let body = self.body(&request);
-            let bytes = encode(&body, self.name())?;
-            match self.http.post(&self.target, bytes, cost, delivery).instrument(span.clone()).await {
+            let error = match self
+                .http
+                .post(&self.target, bytes.clone(), cost, delivery)
+                .instrument(span.clone())
+                .await
+            {
                 Ok(answer) => break answer,
-                // Each round removes one parameter permanently, so the number of rounds is limited.
-                Err(ModelError::Refused { what, .. }) if self.refused.learn(&what, &body) => {}
-                Err(error) => return Err(of_shape(&request, error)),
+                Err(error) => error,
+            };
+            if let ModelError::Refused { what, .. } = &error {
+                self.refused.learn(what, &body);
             }
+            // Another call may have learned it first. Each parameter is removed permanently, so the number of rounds is limited.
+            body = self.body(&request);
+            let next = encode(&body, self.name())?;
+            if !matches!(error, ModelError::Refused { .. }) || next == bytes {
+                return Err(of_shape(&request, error));
+            }
+            bytes = next;
         };
         let protocol = if request.stream && !answer.is_json() {
             OpenAiProtocol::Streamed(SseEvents::default())
@@ -196,7 +208,7 @@ mod tests {
             ..ChatRequest::default()
         };
         for message in refused {
-            assert!(chat.refused.learn(message, &chat.body(&request)));
+            chat.refused.learn(message, &chat.body(&request));
         }
         serde_json::to_string(&chat.body(&request)).unwrap()
     }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::common::{KEY, deltas, endpoint, http, quick};
-use graphloom_core::{FinishReason, LanguageModel, ModelError, Usage};
+use graphloom_core::{
+    ChatMessage, ChatRequest, ChatRole, FinishReason, LanguageModel, ModelError, Usage, complete,
+};
 use graphloom_providers::http::HttpConfig;
 use graphloom_providers::openai::{OpenAiChat, OpenAiChatConfig, OutputLimitField};
 use graphloom_providers::testing::{Reply, ScriptedServer};
@@ -219,4 +221,25 @@ async fn a_redirect_is_reported_and_not_followed_with_the_key() {
     let error = deltas(&chat(&server), false).await.1.unwrap_err().to_string();
     assert!(error.contains("it redirects to http://elsewhere/v1"), "{error}");
     assert_eq!(server.recorded().len(), 1);
+}
+
+#[tokio::test]
+async fn calls_in_parallel_all_learn_that_a_parameter_is_rejected() {
+    const CALLS: usize = 4;
+    let server = ScriptedServer::start(|_, asked| match asked.json()["max_tokens"].is_null() {
+        true => whole("hello"),
+        false => Reply::json(400, r#"{"error":{"message":"Unsupported parameter: 'max_tokens'"}}"#)
+            .after(Duration::from_millis(50)),
+    });
+    let model = chat(&server);
+    let request = ChatRequest {
+        messages: vec![ChatMessage::new(ChatRole::User, "hi")],
+        max_output_tokens: Some(9),
+        ..ChatRequest::default()
+    };
+    let calls = (0..CALLS).map(|_| complete(&model, request.clone()));
+    for answer in futures::future::join_all(calls).await {
+        assert_eq!(answer.expect("answered").0, "hello");
+    }
+    assert_eq!(server.recorded().len(), 2 * CALLS);
 }

@@ -164,7 +164,10 @@ fn of_store(error: &StoreError) -> Option<String> {
 fn of_model(error: &ModelError) -> Option<String> {
     match error {
         ModelError::RateLimited { .. } => {
-            Some("wait and run `graphloom retry`, or set a lower rate limit".to_owned())
+            Some(
+                "wait and run the same command again, or set a lower rate limit; `graphloom retry` retries failed documents"
+                    .to_owned(),
+            )
         }
         ModelError::OverBudget { .. } => Some(
             "run the same command again if it has a --budget, which counts from zero in each run; `graphloom budget AMOUNT` raises \

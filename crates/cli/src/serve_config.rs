@@ -38,7 +38,7 @@ pub(crate) struct ServeConfig {
 }
 
 /// Part of the stop timeout reserved for the commits after the calls in flight.
-const LAST_COMMITS: Duration = Duration::from_millis(500);
+pub(crate) const LAST_COMMITS: Duration = Duration::from_millis(500);
 
 impl ServeConfig {
     /// Returns how long indexing may wait for the answers of model calls in flight after a stop request.

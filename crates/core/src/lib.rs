@@ -34,6 +34,7 @@ mod progress;
 mod repair;
 mod shape;
 mod span;
+mod stop;
 mod store;
 mod workspaces;
 
@@ -79,6 +80,7 @@ pub use progress::{Progress, ProgressSink, Stage};
 pub use repair::{Loss, LostEvidence, LostKind, RepairReport};
 pub use shape::{AnswerShape, Schema, SchemaDialect, Shape};
 pub use span::Span;
+pub use stop::{During, StopRequest};
 pub use store::{
     By, ChunkCounts, DocumentOrder, DocumentPage, DocumentsFound, EmbeddingSpec, Evidence, Graph, GraphTurn,
     Hit, Ledger, Projection, Queue, Search, SearchRequest, Snapshot, Store, StoreCounts, StoreError,

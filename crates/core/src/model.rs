@@ -295,6 +295,48 @@ pub enum ModelError {
         /// The amount spent, and the possible cost of the call.
         what: String,
     },
+    /// The work that made the call was asked to stop.
+    #[error("{}", stopped(model, *in_flight))]
+    Stopped {
+        /// The model.
+        model: String,
+        /// HTTP attempts so far.
+        attempts: u32,
+        /// Whether the call was in flight, so that it may be billed. Otherwise it was waiting to be sent.
+        in_flight: bool,
+    },
+    /// The service does not have the model.
+    #[error("the service has no model {model} (status {status}): {what}")]
+    NoSuchModel {
+        /// The model.
+        model: String,
+        /// HTTP status.
+        status: u16,
+        /// The provider's message.
+        what: String,
+    },
+    /// The quota or the credit of the account is used up.
+    #[error("the quota for model {model} is used up (status {status}): {what}")]
+    QuotaUsedUp {
+        /// The model.
+        model: String,
+        /// HTTP status.
+        status: u16,
+        /// The provider's message.
+        what: String,
+    },
+    /// What answers at the address is not the service.
+    #[error("no service for model {model} at {url} (status {status}): {what}")]
+    WrongAddress {
+        /// The model.
+        model: String,
+        /// The address of the request.
+        url: String,
+        /// HTTP status.
+        status: u16,
+        /// What came instead of an answer.
+        what: String,
+    },
     /// The model in this process failed.
     #[error("running model {model}: {what}")]
     Local {
@@ -318,8 +360,17 @@ impl ModelError {
             | Self::Refused { .. }
             | Self::ShapeRefused { .. }
             | Self::OverBudget { .. }
+            | Self::NoSuchModel { .. }
+            | Self::QuotaUsedUp { .. }
+            | Self::WrongAddress { .. }
+            | Self::Stopped { .. }
             | Self::Local { .. } => false,
         }
+    }
+
+    /// True if the call was not sent or not waited for, so that its failure says nothing about the model or the text.
+    pub fn is_postponed(&self) -> bool {
+        matches!(self, Self::OverBudget { .. } | Self::Stopped { .. })
     }
 
     /// Returns a remedy, if one is known, that does not refer to any user interface.
@@ -342,9 +393,30 @@ impl ModelError {
                 "set structured_output = \"off\", or choose a model that supports structured output"
                     .to_owned(),
             ),
+            Self::NoSuchModel { model, .. } => Some(match model.strip_prefix("ollama:") {
+                Some(name) => format!("download it with `ollama pull {name}`, or choose another model"),
+                None => "check the name of the model, and that the API key may use it".to_owned(),
+            }),
+            Self::QuotaUsedUp { model, .. } => {
+                let key = variables_of(model).key;
+                Some(format!("check the plan and the billing of the account, or set another key with {key}"))
+            }
+            Self::WrongAddress { model, .. } => {
+                let address = variables_of(model).address;
+                Some(format!(
+                    "check the base URL in {address}, which ends in /v1 for most services, and any proxy or firewall before it"
+                ))
+            }
             Self::Timeout { .. } | Self::Refused { .. } | Self::Server { .. } => None,
-            Self::Malformed { .. } | Self::Local { .. } => None,
+            Self::Malformed { .. } | Self::Stopped { .. } | Self::Local { .. } => None,
         }
+    }
+}
+
+fn stopped(model: &str, in_flight: bool) -> String {
+    match in_flight {
+        true => format!("gave up waiting for model {model}; the call may be billed"),
+        false => format!("a call to model {model} was not sent, because the work was asked to stop"),
     }
 }
 

@@ -5,6 +5,7 @@ mod contending_for_the_graph;
 mod deriving_communities;
 mod deriving_trees;
 mod documents_over_time;
+mod ending_a_run;
 mod estimating_costs;
 mod filtered_questions;
 mod interleavings;

@@ -466,6 +466,7 @@ async fn a_failed_chunk_is_listed_and_retried_alone_and_then_leaves_no_trace() {
     add(&failing, "b.txt", "Ada knows Bo.").await;
     let report = run(&failing).await;
     assert_eq!((report.finished, report.incomplete, report.failed_chunks), (2, 1, 1));
+    assert_eq!(report.unavailable.len(), 1, "an overloaded service may answer later");
     let snapshot = store.snapshot().await.expect("the store works");
     let states =
         index::states_of(snapshot.as_ref(), std::slice::from_ref(&document)).await.expect("the store works");

@@ -161,7 +161,7 @@ impl Error {
             Self::Fault(fault) => fault.is_usage,
             Self::UnknownKey { .. } | Self::UnknownPrompt { .. } | Self::NoPromptsFolder { .. } => true,
             Self::Index(IndexError::OtherSettings(_) | IndexError::AbsentModels(_)) => true,
-            Self::AbsentEmbedder { .. } => true,
+            Self::AbsentEmbedder { .. } | Self::ModelConfig(_) => true,
             _ => false,
         }
     }

@@ -275,16 +275,22 @@ impl<'a> Providers<'a> {
                 Some(listener) => HttpClient::with_listener(http, listener.clone()),
                 None => HttpClient::new(http),
             };
-            let uses = match used_for {
-                Use::Any => "any",
-                Use::Embed => "embed",
-            };
-            // Not the address itself, because it may contain a password.
-            let address = ContentHash::of(self.config.address(service).as_bytes());
-            let name = format!("{}-{uses}-{}", service.name(), &address.as_str()[..16]);
+            let name = self.limits_name(service, used_for);
             Arc::new(client.sharing_limits(name, shared_limits(self.config)))
         };
         clients.entry((service, used_for)).or_insert_with(make).clone()
+    }
+
+    /// Returns the name of the limits that processes share: one for each address and API key, because a service limits each key
+    /// apart. It contains only a hash of both, because both are secret: an address may contain a password.
+    fn limits_name(&self, service: Service, used_for: Use) -> String {
+        let uses = match used_for {
+            Use::Any => "any",
+            Use::Embed => "embed",
+        };
+        let key = self.config.api_key(service).map(|key| key.reveal()).unwrap_or_default();
+        let account = ContentHash::of_parts(&[self.config.address(service), key]);
+        format!("{}-{uses}-{}", service.name(), &account.as_str()[..16])
     }
 
     fn endpoint(&self, service: Service, model: &dyn std::fmt::Display) -> Result<Endpoint> {
@@ -406,6 +412,21 @@ mod tests {
         assert!(check_shared(&[("requests_per_minute", "500,gemini=5")]));
         assert!(!check_shared(&[("requests_per_minute", "500,embed=3000")]));
         assert!(!check_shared(&[("tokens_per_minute", "embed=1000000")]));
+    }
+
+    #[test]
+    fn each_api_key_has_limits_of_its_own_and_is_not_shown_in_their_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = |key: &str| {
+            let environment = [("OPENAI_API_KEY".to_owned(), key.to_owned())].into();
+            let current_dir = folder.path().to_owned();
+            let around = Surroundings { environment, current_dir, ..Surroundings::default() };
+            let config = load(&around).expect("valid").0;
+            Providers::new(&config).limits_name(Service::OpenAi, Use::Any)
+        };
+        assert_eq!(name("sk-one"), name("sk-one"));
+        assert_ne!(name("sk-one"), name("sk-two"));
+        assert!(!name("sk-one").contains("sk-one"));
     }
 
     #[test]

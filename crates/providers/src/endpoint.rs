@@ -79,10 +79,12 @@ impl Endpoint {
     fn url(&self, path: &str) -> Result<Url, ConfigError> {
         let refuse =
             |what: String| ConfigError::UnusableUrl { url: without_credentials(&self.base_url), what };
-        let mut url = Url::parse(self.base_url.trim()).map_err(|source| refuse(source.to_string()))?;
-        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        let address = self.base_url.trim();
+        let scheme = address.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+        if !matches!(scheme.as_deref(), Some("http" | "https")) {
             return Err(refuse("it must start with http:// or https:// and contain a host".to_owned()));
         }
+        let mut url = Url::parse(address).map_err(|source| refuse(source.to_string()))?;
         let joined = format!("{}/{path}", url.path().trim_end_matches('/'));
         url.set_path(joined.trim_end_matches('/'));
         Ok(url)
@@ -186,6 +188,7 @@ mod tests {
             check_url("ftp://me:secret@h/x", "y"),
             "invalid base URL ftp://h/x: it must start with http:// or https:// and contain a host"
         );
+        assert!(check_url("127.0.0.1:7801/v1", "y").contains("it must start with http://"));
         assert!(!check_url("http//me:secret@h", "y").contains("secret"));
     }
 

@@ -338,7 +338,19 @@ fn failed_model(role: Option<Role>, error: &ModelError) -> Problem {
         ModelError::OverBudget { model, .. } => {
             (StatusCode::SERVICE_UNAVAILABLE, model, "was not called: its budget is used up")
         }
+        ModelError::Stopped { model, .. } => {
+            (StatusCode::SERVICE_UNAVAILABLE, model, "was not called: the server is stopping")
+        }
         ModelError::Unreachable { model, .. } => (StatusCode::BAD_GATEWAY, model, "could not be reached"),
+        ModelError::NoSuchModel { model, .. } => {
+            (StatusCode::BAD_GATEWAY, model, "does not exist at its service")
+        }
+        ModelError::QuotaUsedUp { model, .. } => {
+            (StatusCode::BAD_GATEWAY, model, "was not answered: the quota of the server's account is used up")
+        }
+        ModelError::WrongAddress { model, .. } => {
+            (StatusCode::BAD_GATEWAY, model, "has no service at its configured address")
+        }
         ModelError::Unauthorized { model, .. } => {
             (StatusCode::BAD_GATEWAY, model, "rejected the server's API key")
         }
@@ -356,7 +368,12 @@ fn failed_model(role: Option<Role>, error: &ModelError) -> Problem {
         Some(role) => format!("the {} model {model} {what}", role.name()),
         None => format!("model {model} {what}"),
     };
-    let remedy = "try again later; the server's log has the cause under the id of this request";
+    let remedy = match error.is_transient() || error.is_postponed() {
+        true => "try again later; the server's log has the cause under the id of this request",
+        false => {
+            "the administrator of the server must fix this; the server's log has the cause under the id of this request"
+        }
+    };
     Problem::new(status, detail).remedy(Some(remedy))
 }
 

@@ -20,6 +20,7 @@ use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::output::progress::{Failures, ProgressView};
 use crate::output::render::{count, one_line, plain, thousands};
+use crate::serve_config::LAST_COMMITS;
 use crate::wire::{self, Indexing};
 
 /// Maximum failures printed in a summary; `graphloom status` lists all.
@@ -280,7 +281,18 @@ pub(crate) async fn until_finished<T>(
     let finish = app.serve.finish();
     app.output
         .note(format_args!("waiting up to {} s for the answers to calls in flight", finish.as_secs_f32()));
-    tokio::time::timeout(finish, work).await.ok()
+    if let Ok(outcome) = tokio::time::timeout(finish, &mut work).await {
+        return Some(outcome);
+    }
+    stop.give_up();
+    let outcome = tokio::time::timeout(LAST_COMMITS, work).await.ok();
+    if stop.given_up() > 0 {
+        let calls = count(u64::from(stop.given_up()), "call");
+        app.output.warn(format_args!(
+            "gave up {calls} in flight, which may be billed; `graphloom cost` counts them"
+        ));
+    }
+    outcome
 }
 
 /// True if the engine calls an LLM, an embedding service or a reranker.

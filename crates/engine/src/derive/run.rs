@@ -112,7 +112,7 @@ pub fn derive<'a>(
             details: None,
         };
         for _ in 0..MAX_ROUNDS {
-            match run.round(gone).await {
+            match engine.index.stop.during(run.round(gone)).await {
                 Ok(()) => break,
                 Err(Stop::GraphChanged) => {
                     tracing::debug!(%layer, "the graph changed while a layer was derived")
@@ -196,7 +196,11 @@ impl Run<'_> {
     }
 
     fn is_done(&self) -> bool {
-        self.derived.failed == 0 && !self.derived.paused && self.derived.over_budget.is_none()
+        self.derived.failed == 0 && self.may_go_on()
+    }
+
+    fn may_go_on(&self) -> bool {
+        !self.derived.paused && self.derived.over_budget.is_none()
     }
 
     /// Takes the lease of the layer.
@@ -358,6 +362,7 @@ impl Run<'_> {
                         ModelError::OverBudget { what, .. } => {
                             self.derived.over_budget.get_or_insert(what);
                         }
+                        ModelError::Stopped { .. } => self.derived.paused = true,
                         error if needs_a_person(&error) => {
                             failure.get_or_insert(error);
                         }
@@ -371,7 +376,7 @@ impl Run<'_> {
                     stopped.get_or_insert(Stop::Store(error));
                 }
             }
-            let halts = stopped.is_some() || failure.is_some() || self.derived.over_budget.is_some();
+            let halts = stopped.is_some() || failure.is_some() || !self.may_go_on();
             halted.fetch_or(halts, Ordering::Relaxed);
         }
         drop(written);
@@ -414,6 +419,7 @@ impl Run<'_> {
             Err(ModelError::OverBudget { what, .. }) => {
                 self.derived.over_budget.get_or_insert(what);
             }
+            Err(ModelError::Stopped { .. }) => self.derived.paused = true,
             Err(error) if needs_a_person(&error) => return Err(Stop::Model(error)),
             Err(error) => {
                 self.derived.failed += count;

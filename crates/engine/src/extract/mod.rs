@@ -208,8 +208,8 @@ pub async fn extract_by_model(
         let answer = match ask_with_retry(&asking, &mut messages, &mut calls).await {
             Ok(answer) => answer,
             Err(error) if pass == 0 => return failed(error, calls),
-            // The stored result must not depend on the budget; a later run asks again.
-            Err(error @ ModelError::OverBudget { .. }) => return failed(error, calls),
+            // The stored result must not depend on the budget or on a stop; a later run asks again.
+            Err(error) if error.is_postponed() => return failed(error, calls),
             Err(error) => {
                 tracing::warn!(chunk = %chunk.id, pass, %error, "gleaning failed; the first answer stands");
                 not_answered = Some(error.to_string());
@@ -260,7 +260,7 @@ pub async fn extract_by_model(
                 rejects.extend(claimed.rejects);
                 responses.extend(claimed.responses);
             }
-            Err(error @ ModelError::OverBudget { .. }) => return failed(error, calls),
+            Err(error) if error.is_postponed() => return failed(error, calls),
             Err(error) => {
                 tracing::warn!(chunk = %chunk.id, %error, "asking for claims failed; entities and relations stand");
                 losses.add(RejectReason::NotAnswered);
@@ -306,7 +306,6 @@ pub(crate) async fn ask(
     let started_at = clock.now();
     let answer = complete(model, request).await;
     let done = answer.as_ref().ok().map(|(_, completion)| *completion);
-    let over_budget = matches!(answer, Err(ModelError::OverBudget { .. }));
     let outcome = match &answer {
         Ok((_, Completion { finish: FinishReason::Length, .. })) => CallOutcome::Truncated,
         Ok(_) => CallOutcome::Ok,
@@ -318,7 +317,12 @@ pub(crate) async fn ask(
         prompt_tokens: done.map_or(0, |done| done.usage.prompt_tokens),
         cached_prompt_tokens: done.map_or(0, |done| done.usage.cached_prompt_tokens),
         completion_tokens: done.map_or(0, |done| done.usage.completion_tokens),
-        attempts: done.map_or(u32::from(!over_budget), |done| done.attempts),
+        attempts: match &answer {
+            Ok((_, done)) => done.attempts,
+            Err(ModelError::OverBudget { .. }) => 0,
+            Err(ModelError::Stopped { attempts, .. }) => *attempts,
+            Err(_) => 1,
+        },
         started_at,
         duration_ms: clock.now().0.saturating_sub(started_at.0),
         outcome,

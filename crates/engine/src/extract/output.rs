@@ -113,8 +113,8 @@ pub(super) async fn ask_with_retry(
             Ok(second)
         }
         Ok(_) => Ok(first),
-        // The stored result must not depend on the budget; a later run asks again.
-        Err(error @ ModelError::OverBudget { .. }) => Err(error),
+        // The stored result must not depend on the budget or on a stop; a later run asks again.
+        Err(error) if error.is_postponed() => Err(error),
         Err(error) => {
             tracing::warn!(%document, %error, "asking again failed; the damaged answer stands");
             Ok(first)

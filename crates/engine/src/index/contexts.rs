@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
 use futures::future::BoxFuture;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 use graphloom_core::{
     Chunk, ChunkId, Document, DocumentId, Job, Progress, ProgressSink, Require, Snapshot, StoreError,
 };
@@ -82,13 +82,18 @@ pub fn contextualize<'a>(
         let run = Run::new(engine, progress);
         let at_once = engine.index.max_concurrent_documents.max(1);
         // Owned ids, because with borrowed ones the compiler cannot prove that the future is `Send`.
-        let outcome = stream::iter(documents.to_vec())
+        let work = stream::iter(documents.to_vec())
             .map(|id| run.contextualize_again(id))
             .buffer_unordered(at_once)
-            .try_for_each(|()| std::future::ready(Ok(())))
-            .await;
+            .for_each(|outcome| {
+                outcome.unwrap_or_else(|error| run.end_with(error));
+                std::future::ready(())
+            });
+        run.stop.during(work).await;
         release_leases(engine, |lease| lease.owner == engine.index.worker).await?;
-        outcome?;
+        if let Some(error) = run.take_fatal() {
+            return Err(error);
+        }
         Ok(run.report.lock().unwrap_or_else(PoisonError::into_inner).clone())
     })
 }

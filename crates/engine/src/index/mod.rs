@@ -23,8 +23,8 @@ mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+pub use graphloom_core::StopRequest;
 use graphloom_core::{DocumentId, DocumentStatus, Format, ModelError, StoreError};
 
 pub use accept::{Refusal, SourceText, accept, accept_read, keeps_original, read};
@@ -94,28 +94,11 @@ pub struct IndexConfig {
     pub lease_ms: u64,
     /// Unique name of this worker.
     pub worker: String,
-    /// Asks runs to stop early.
+    /// Asks runs to stop early: they claim no more jobs, start no further calls, and store what is in progress.
     pub stop: StopRequest,
     /// The models and settings of this engine. The workspace stores them with its first document and keeps to them; `None` neither
     /// stores nor compares any.
     pub settings: Option<BuildSettings>,
-}
-
-/// Asks a [`run`] to stop early: it claims no more jobs and starts no further calls, but finishes and stores what is in progress.
-/// Clones share the request.
-#[derive(Debug, Clone, Default)]
-pub struct StopRequest(Arc<AtomicBool>);
-
-impl StopRequest {
-    /// Makes the request. It cannot be withdrawn.
-    pub fn make(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// True if the request was made.
-    pub fn is_made(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
 /// A document to index: its name, bytes and metadata.
@@ -182,6 +165,9 @@ pub struct RunReport {
     pub reused: u32,
     /// Chunks whose extraction failed.
     pub failed_chunks: u32,
+    /// Documents with such chunks whose service was not available, so that [`retry`] may succeed without any change.
+    #[serde(skip)]
+    pub unavailable: BTreeSet<DocumentId>,
     /// Chunks whose answer lost records; [`retry`] asks about them again.
     pub damaged_chunks: u32,
     /// Chunks whose context was added, changed or removed.

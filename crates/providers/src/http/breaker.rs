@@ -255,6 +255,10 @@ fn after_waiting(mut error: ModelError, waited: Duration) -> ModelError {
         | ModelError::ShapeRefused { .. }
         | ModelError::Malformed { .. }
         | ModelError::OverBudget { .. }
+        | ModelError::NoSuchModel { .. }
+        | ModelError::QuotaUsedUp { .. }
+        | ModelError::WrongAddress { .. }
+        | ModelError::Stopped { .. }
         | ModelError::Local { .. } => {}
     }
     error

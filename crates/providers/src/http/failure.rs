@@ -12,6 +12,9 @@ use super::{Target, retry};
 /// Maximum length of a provider's message in an error.
 pub(super) const MAX_MESSAGE_CHARS: usize = 300;
 
+/// The code of a web page in place of an answer.
+const WEB_PAGE: &str = "a web page";
+
 /// Maximum bytes read of an error response.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
@@ -159,6 +162,16 @@ fn status_error(
     let model = target.model().to_owned();
     let what = target.readable(message);
     match status {
+        _ if code == Some("insufficient_quota") => ModelError::QuotaUsedUp { model, status, what },
+        402 => ModelError::QuotaUsedUp { model, status, what },
+        400..=499 if code == Some("model_not_found") => ModelError::NoSuchModel { model, status, what },
+        // The last one is Anthropic's.
+        404 if message.to_ascii_lowercase().contains("model") || code == Some("not_found_error") => {
+            ModelError::NoSuchModel { model, status, what }
+        }
+        _ if status == 404 || code == Some(WEB_PAGE) && !is_retried(status, code) => {
+            ModelError::WrongAddress { model, url: target.url().to_string(), status, what }
+        }
         401 | 403 => ModelError::Unauthorized { model, what },
         // Gemini's error for an invalid API key.
         400 if code == Some("API_KEY_INVALID") => ModelError::Unauthorized { model, what },
@@ -250,7 +263,9 @@ impl ProviderMessage {
         }
         let text = ErrorBody::read(body).and_then(|body| body.message.or(body.detail));
         let message = text.unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned());
-        Self { message, ..Self::default() }
+        let code = is_page(&message).then(|| WEB_PAGE.to_owned());
+        let message = if code.is_some() { described_page(&message) } else { message };
+        Self { message, code, ..Self::default() }
     }
 
     fn read_error_field(body: &[u8]) -> Option<Self> {
@@ -278,9 +293,27 @@ impl ProviderMessage {
     }
 }
 
-/// Parses a duration in Gemini's format, such as `34.5s`.
+/// True if a body is HTML, as from a proxy, a firewall or a web server that is no model service.
+fn is_page(body: &str) -> bool {
+    let start: String = body.chars().take(500).collect::<String>().to_ascii_lowercase();
+    start.starts_with("<!doctype html") || (start.starts_with('<') && start.contains("<html"))
+}
+
+/// Describes a web page by its title, because its text explains nothing.
+fn described_page(page: &str) -> String {
+    let lower = page.to_ascii_lowercase();
+    let title = lower.find("<title").and_then(|at| {
+        let start = at + lower[at..].find('>')? + 1;
+        let end = start + lower[start..].find("</title")?;
+        Some(page[start..end].trim()).filter(|title| !title.is_empty())
+    });
+    title.map_or_else(|| "a web page came".to_owned(), |title| format!("a web page came: {title:?}"))
+}
+
+/// Parses a duration in Gemini's format, such as `34.5s`; at most [`retry::LONGEST_WAIT`].
 fn seconds(text: &str) -> Option<Duration> {
-    Duration::try_from_secs_f64(text.strip_suffix('s')?.parse().ok()?).ok()
+    let wait = Duration::try_from_secs_f64(text.strip_suffix('s')?.parse().ok()?).ok()?;
+    Some(wait.min(retry::LONGEST_WAIT))
 }
 
 #[cfg(test)]
@@ -306,7 +339,7 @@ mod tests {
         );
         assert_eq!(check_message(r#"{"error":"no such model"}"#), ("no such model".to_owned(), None));
         assert_eq!(check_message(r#"{"detail":"no"}"#), ("no".to_owned(), None));
-        assert_eq!(check_message("<html>gone</html>\n"), ("<html>gone</html>".to_owned(), None));
+        assert_eq!(check_message("gone\n"), ("gone".to_owned(), None));
         assert_eq!(
             check_message(r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#),
             ("Overloaded".to_owned(), code("overloaded_error"))
@@ -314,6 +347,44 @@ mod tests {
         let gemini = r#"[{"error":{"code":400,"message":"bad key","status":"INVALID_ARGUMENT",
             "details":[{"@type":"x/ErrorInfo","reason":"API_KEY_INVALID"}]}}]"#;
         assert_eq!(check_message(gemini), ("bad key".to_owned(), code("API_KEY_INVALID")));
+    }
+
+    #[test]
+    fn a_web_page_is_described_by_its_title() {
+        let page = |message: &str| (message.to_owned(), Some(WEB_PAGE.to_owned()));
+        assert_eq!(check_message("<html>gone</html>\n"), page("a web page came"));
+        let with_title = "<!DOCTYPE html>\n<html><head><TITLE lang=en> Sign in </TITLE></head></html>";
+        assert_eq!(check_message(with_title), page("a web page came: \"Sign in\""));
+    }
+
+    /// Returns the name of the error for a response, without its fields.
+    fn check_error(status: u16, body: &str) -> String {
+        let url = reqwest::Url::parse("http://user:pw@h/v1/chat?key=k").unwrap();
+        let target = Target::new("m".to_owned(), url, "chat".to_owned(), Default::default(), Vec::new());
+        let ProviderMessage { message, code, .. } = ProviderMessage::read(body.as_bytes());
+        let error = status_error(&target, status, &message, code.as_deref(), None);
+        assert!(!error.to_string().contains("pw") && !error.to_string().contains("key=k"));
+        format!("{error:?}").split(' ').next().unwrap().to_owned()
+    }
+
+    #[test]
+    fn errors_that_only_a_person_can_fix_are_told_apart() {
+        let page = "<html><title>Blocked</title></html>";
+        assert_eq!(check_error(404, r#"{"error":{"message":"no","code":"model_not_found"}}"#), "NoSuchModel");
+        assert_eq!(check_error(404, r#"{"error":"model 'x' not found, try pulling it"}"#), "NoSuchModel");
+        assert_eq!(check_error(404, r#"{"detail":"Not Found"}"#), "WrongAddress");
+        assert_eq!(check_error(404, page), "WrongAddress");
+        assert_eq!(check_error(403, page), "WrongAddress");
+        assert_eq!(check_error(200, page), "WrongAddress");
+        assert_eq!(check_error(503, page), "Server");
+        assert_eq!(check_error(429, page), "RateLimited");
+        assert_eq!(check_error(403, r#"{"error":"no"}"#), "Unauthorized");
+        assert_eq!(
+            check_error(429, r#"{"error":{"message":"m","code":"insufficient_quota"}}"#),
+            "QuotaUsedUp"
+        );
+        assert_eq!(check_error(402, r#"{"error":"no credit"}"#), "QuotaUsedUp");
+        assert_eq!(check_error(400, r#"{"error":"too long"}"#), "Refused");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 use bytes::Bytes;
-use graphloom_core::ModelError;
+use graphloom_core::{ModelError, StopRequest};
 use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::Semaphore;
@@ -265,6 +265,8 @@ impl HttpClient {
     ///   [`HttpConfig::max_attempts`] attempts in total, and never after the caller has received data. A
     ///   `Retry-After` header replaces the computed wait and also delays all other calls of this client.
     /// - Limits per minute and such pauses apply to all processes that [share](Self::sharing_limits) them.
+    /// - Once the [`StopRequest`] of the calling work is made, the call is sent only if it need not wait. If calls in flight are
+    ///   given up, it fails at once.
     /// - If the service fails repeatedly, all calls wait until one of them, the probe, gets a response, but
     ///   no longer than [`HttpConfig::max_pause`].
     pub(crate) async fn post(
@@ -275,22 +277,24 @@ impl HttpClient {
         delivery: Delivery,
     ) -> Result<HttpAnswer, ModelError> {
         let client = self.pool(target)?;
-        let slot = Arc::clone(&self.slots).acquire_owned().await.ok();
+        let stop = Stop { request: StopRequest::current(), model: target.model() };
+        let slot = stop.or(0, Arc::clone(&self.slots).acquire_owned()).await?.ok();
         let mut patience = self.breaker.patience(target.service());
         let mut waits = self.backoff();
         let mut attempts = 0;
         loop {
-            patience.pass().await?;
-            let admission = self.limits.admit(cost).await;
+            stop.or(attempts, patience.pass()).await??;
+            let admission = stop.or(attempts, self.limits.admit(cost)).await?;
             if patience.must_wait() {
                 admission.unanswered();
                 continue;
             }
             let mut shared = None;
             if let Some(limits) = &self.shared {
-                match limits.admit(target.model(), &target.service(), cost).await {
-                    Ok(counted) => shared = Some((Arc::clone(limits), counted)),
-                    Err(error) => {
+                let service = target.service();
+                match stop.or(attempts, limits.admit(target.model(), &service, cost)).await {
+                    Ok(Ok(counted)) => shared = Some((Arc::clone(limits), counted)),
+                    Err(error) | Ok(Err(error)) => {
                         admission.unanswered();
                         return Err(error);
                     }
@@ -302,7 +306,8 @@ impl HttpClient {
             }
             attempts += 1;
             let started = Instant::now();
-            let failure = match self.attempt(&client, target, body.clone(), delivery).await {
+            let attempt = self.attempt(&client, target, body.clone(), delivery);
+            let failure = match stop.or_given_up(attempts, attempt).await? {
                 Ok((response, first)) => {
                     patience.answered();
                     debug!(
@@ -354,7 +359,7 @@ impl HttpClient {
             }
             let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             warn!(gen_ai.request.model = target.model, attempts, wait_ms, %error, "retrying");
-            self.time.sleep(wait).await;
+            stop.or(attempts, self.time.sleep(wait)).await?;
         }
     }
 
@@ -372,7 +377,9 @@ impl HttpClient {
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .body(body);
         let mut response = Failure::with_timeout(first_byte, request.send()).await?;
-        if !response.status().is_success() {
+        let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let is_page = content_type.is_some_and(|text| text.trim_start().starts_with("text/html"));
+        if !response.status().is_success() || is_page {
             return Err(Failure::from_response(response, self.config.idle_timeout).await);
         }
         let limit = self.config.max_answer_bytes;
@@ -451,6 +458,39 @@ impl HttpClient {
             builder = builder.tls_backend_preconfigured(without_roots);
         }
         builder.build().map_err(|error| ConfigError::Client { what: failure::cause_of(&error) })
+    }
+}
+
+/// The stop request that a call obeys.
+struct Stop<'a> {
+    request: StopRequest,
+    model: &'a str,
+}
+
+impl Stop<'_> {
+    /// Waits until the call can go on. Fails if it would have to wait after the request was made.
+    async fn or<T>(&self, attempts: u32, ready: impl Future<Output = T>) -> Result<T, ModelError> {
+        tokio::select! {
+            biased;
+            ready = ready => Ok(ready),
+            () = self.request.made() => Err(self.stopped(attempts, false)),
+        }
+    }
+
+    /// Waits for the answer to an attempt. Fails if calls in flight are given up.
+    async fn or_given_up<T>(&self, attempts: u32, answer: impl Future<Output = T>) -> Result<T, ModelError> {
+        tokio::select! {
+            biased;
+            answer = answer => Ok(answer),
+            () = self.request.gives_up() => {
+                self.request.note_given_up();
+                Err(self.stopped(attempts, true))
+            }
+        }
+    }
+
+    fn stopped(&self, attempts: u32, in_flight: bool) -> ModelError {
+        ModelError::Stopped { model: self.model.to_owned(), attempts, in_flight }
     }
 }
 

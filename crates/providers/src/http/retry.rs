@@ -4,11 +4,18 @@ use std::time::Duration;
 
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
-/// Returns the wait in a response: `retry-after-ms`, or `Retry-After` in seconds or as an HTTP date.
+/// The longest wait that is believed. A longer one is usually a mistake, and would block the service for all processes.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
+
+/// Returns the wait in a response, at most [`LONGEST_WAIT`]: `retry-after-ms`, or `Retry-After` in seconds or as an HTTP date.
 ///
 /// A date is relative to the response's own `Date` header, so clocks need not be right. Without that header
 /// the date is ignored, and the caller's own wait applies.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    named_wait(headers).map(|wait| wait.min(LONGEST_WAIT))
+}
+
+fn named_wait(headers: &HeaderMap) -> Option<Duration> {
     let text = |value: &reqwest::header::HeaderValue| value.to_str().ok().map(|text| text.trim().to_owned());
     if let Some(millis) =
         headers.get("retry-after-ms").and_then(text).and_then(|text| text.parse::<f64>().ok())
@@ -68,6 +75,12 @@ mod tests {
         assert_eq!(check_wait(&[("retry-after", "0.5")]), Some(500));
         assert_eq!(check_wait(&[("retry-after-ms", "20"), ("retry-after", "7")]), Some(20));
         assert_eq!(check_wait(&[]), None);
+    }
+
+    #[test]
+    fn no_retry_time_is_longer_than_an_hour() {
+        assert_eq!(check_wait(&[("retry-after", "1796011231")]), Some(3_600_000));
+        assert_eq!(check_wait(&[("retry-after-ms", "1796011231000")]), Some(3_600_000));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::breaker::{ServiceListener, ServiceNotice};
 use super::limits::{Cost, OUTPUT_SHARE, Output, USUAL_OUTPUT_TOKENS};
+use super::retry::LONGEST_WAIT;
 use super::time::Pacer;
 
 /// Seconds for which a request counts, including the second in which it was sent: a request sent in second 0
@@ -69,8 +70,10 @@ impl Shared {
     fn try_admit(&mut self, limits: [Option<u64>; 2], cost: [u64; 2], now_ms: u64) -> Result<(), Wait> {
         let second = now_ms / 1000;
         self.sent.retain(|at, _| at + SECONDS > second);
-        if self.paused_until > now_ms {
-            return Err(Wait::Paused(Duration::from_millis(self.paused_until - now_ms)));
+        let paused_for = Duration::from_millis(self.paused_until.saturating_sub(now_ms));
+        // A longer pause is left by a clock that was wrong.
+        if !paused_for.is_zero() && paused_for <= LONGEST_WAIT {
+            return Err(Wait::Paused(paused_for));
         }
         for (at, limit) in limits.into_iter().enumerate() {
             let Some(limit) = limit else { continue };
@@ -92,6 +95,17 @@ impl Shared {
             sent[at] = sent[at].saturating_add(cost[at]);
         }
         Ok(())
+    }
+
+    /// Pauses the service for `wait_ms`; `false` if it already is for as long.
+    fn pause(&mut self, wait_ms: u64, now_ms: u64) -> bool {
+        let until = now_ms.saturating_add(wait_ms);
+        let known = until..=now_ms.saturating_add(LONGEST_WAIT.as_millis() as u64);
+        let is_longer = !known.contains(&self.paused_until);
+        if is_longer {
+            self.paused_until = until;
+        }
+        is_longer
     }
 
     /// Adds what earlier answers cost beyond the estimate, or subtracts what they cost less, newest first.
@@ -198,10 +212,7 @@ impl SharedLimits {
         let Some((texts, clock)) = self.opened() else { return };
         let paused = self.change(texts.as_ref(), |shared| {
             let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-            let until = clock.now().0.saturating_add(wait);
-            let is_longer = until > shared.paused_until;
-            shared.paused_until = shared.paused_until.max(until);
-            ((), is_longer)
+            ((), shared.pause(wait, clock.now().0))
         });
         if let Err(error) = paused.await {
             tracing::warn!(%error, "telling other processes that the service asked for a pause failed");
@@ -299,5 +310,15 @@ mod tests {
         assert!(matches!(shared.try_admit(limits, [1, 1], 6_000), Err(Wait::Full(_))));
         shared.correct(i64::MIN + 1, 6_000);
         assert_eq!(shared.sent.values().map(|sent| sent[1]).sum::<u64>(), 0);
+    }
+
+    #[test]
+    fn a_shared_pause_of_more_than_an_hour_is_ignored_and_can_be_replaced() {
+        let mut shared = Shared { paused_until: 1_796_011_231_000, ..Shared::default() };
+        assert_eq!(shared.try_admit([None, None], [1, 0], 1_000), Ok(()));
+        assert!(shared.pause(7_000, 1_000));
+        assert!(!shared.pause(5_000, 2_000), "the longer one stays");
+        let wait = Duration::from_millis(6_000);
+        assert_eq!(shared.try_admit([None, None], [1, 0], 2_000), Err(Wait::Paused(wait)));
     }
 }

@@ -145,7 +145,7 @@ async fn errors_are_mapped_as_for_other_providers() {
     assert!(matches!(error.await, ModelError::RateLimited { retry_after_ms: Some(3_600_000), .. }));
     let error =
         check_error(404, r#"{"error":{"code":404,"message":"no such model","status":"NOT_FOUND"}}"#).await;
-    assert!(matches!(error, ModelError::Refused { status: 404, .. }), "{error}");
+    assert!(matches!(error, ModelError::NoSuchModel { .. }), "{error}");
     let error = check_error(503, r#"[{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}]"#).await;
     assert_eq!(error.to_string(), "model gemini:gemini-x failed (status 503): busy");
 }

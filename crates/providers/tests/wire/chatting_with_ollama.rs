@@ -68,9 +68,10 @@ async fn a_missing_model_is_refused_with_ollamas_message() {
     let error = deltas(&chat(&server), true).await.1.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "model ollama:qwen3:8b rejected the request (status 404): model 'qwen3:8b' not found"
+        "the service has no model ollama:qwen3:8b (status 404): model 'qwen3:8b' not found"
     );
     assert!(!error.is_transient());
+    assert!(error.remedy().is_some_and(|remedy| remedy.contains("`ollama pull qwen3:8b`")));
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::common::{deltas, endpoint, quick};
 use async_trait::async_trait;
 use futures::future::join_all;
-use graphloom_core::{Clock, ModelError, SharedTexts, StoreError, Timestamp};
+use graphloom_core::{Clock, ModelError, SharedTexts, StopRequest, StoreError, Timestamp};
 use graphloom_providers::http::{HttpClient, HttpConfig, OpenShared, Pacer, ServiceNotice};
 use graphloom_providers::openai::{OpenAiChat, OpenAiChatConfig, OutputLimitField};
 use graphloom_providers::testing::{Reply, ScriptedServer};
@@ -298,4 +298,62 @@ async fn two_processes_together_respect_the_limit_of_one() {
     let arrivals = processes.arrivals.lock().unwrap().clone();
     assert_eq!(arrivals.len(), 14);
     check_pace(&arrivals, 6);
+}
+
+/// Makes two calls of which `script` answers the first with a wait or not at all; `then` asks them to stop after the first is
+/// sent. Returns the errors, and how many requests were sent.
+async fn check_stopped(
+    config: HttpConfig,
+    script: impl Fn(usize) -> Reply + Send + Sync + 'static,
+    then: impl Fn(&StopRequest),
+) -> (Vec<ModelError>, usize) {
+    let server = ScriptedServer::start(move |at, _| script(at));
+    let config_of_model = OpenAiChatConfig {
+        endpoint: endpoint("openai", &server),
+        model: "m".to_owned(),
+        temperature: None,
+        output_limit_field: OutputLimitField::Auto,
+    };
+    // On the real clock, so that no wait is over before the stop.
+    let model = OpenAiChat::new(Arc::new(HttpClient::new(config)), config_of_model).unwrap();
+    let stop = StopRequest::default();
+    let calls = stop.during(join_all([deltas(&model, false), deltas(&model, false)]));
+    let (ends, ()) = tokio::join!(calls, async {
+        while server.recorded().is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        then(&stop);
+    });
+    let errors = ends.into_iter().filter_map(|(_, end)| end.err()).collect();
+    (errors, server.recorded().len())
+}
+
+#[tokio::test]
+async fn calls_that_wait_when_the_work_is_stopped_are_not_sent() {
+    let day = Duration::from_secs(86_400);
+    let wait = |_| Reply::json(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after", "3600");
+    let paused = HttpConfig { max_pause: day, max_retry_after: day, max_concurrent: 1, ..quick() };
+    for config in [paused.clone(), HttpConfig { max_pause: Duration::ZERO, ..paused }] {
+        let (errors, sent) = check_stopped(config, wait, StopRequest::make).await;
+        assert!(
+            errors.iter().all(|it| matches!(it, ModelError::Stopped { in_flight: false, .. })),
+            "{errors:?}"
+        );
+        assert_eq!((errors.len(), sent), (2, 1));
+    }
+    let limited = HttpConfig { requests_per_minute: Some(1), ..quick() };
+    let (errors, sent) = check_stopped(limited, |_| hello(), StopRequest::make).await;
+    assert_eq!((errors.len(), sent), (1, 1), "the call that needed not wait was answered: {errors:?}");
+}
+
+#[tokio::test]
+async fn calls_in_flight_are_given_up_only_when_the_stop_takes_too_long() {
+    let slow = |_| hello().after(Duration::from_millis(200));
+    let (errors, _) = check_stopped(quick(), slow, StopRequest::make).await;
+    assert!(errors.is_empty(), "{errors:?}");
+    let (errors, sent) = check_stopped(quick(), |_| hello().hang(), StopRequest::give_up).await;
+    let in_flight = |it: &ModelError| matches!(it, ModelError::Stopped { in_flight: true, attempts: 1, .. });
+    assert!(errors.iter().all(in_flight), "{errors:?}");
+    assert_eq!((errors.len(), sent), (2, 2));
 }

@@ -129,6 +129,7 @@ impl Run<'_> {
             };
             calls.retain(|call| call.attempts > 0);
             let mut batch = Batch { append_calls: calls, ..Batch::default() };
+            let mut has_answer = true;
             match result {
                 Ok(text) => {
                     for &at in &places {
@@ -138,19 +139,17 @@ impl Run<'_> {
                     }
                     self.count(|report| report.contextualized += places.len() as u32);
                 }
-                // The run ends, but only after the ledger has what was paid for.
-                Err(error) if needs_a_person(&error) => {
-                    let state = job.state.clone();
-                    answers.during(self.commit_step(job, state, batch)).await?;
-                    return Err(Stop::Fatal(error.into()));
-                }
-                Err(ModelError::OverBudget { what, .. }) => {
-                    over_budget = Some(what);
-                    if !batch.append_calls.is_empty() {
-                        let state = job.state.clone();
-                        answers.during(self.commit_step(job, state, batch)).await?;
+                // These chunks wait for the next run, but answers to earlier questions are still stored.
+                Err(error) if error.is_postponed() || needs_a_person(&error) => {
+                    has_answer = false;
+                    match error {
+                        ModelError::OverBudget { what, .. } => over_budget = Some(what),
+                        ModelError::Stopped { .. } => drop(halted.get_or_insert(Stop::Requested)),
+                        error => {
+                            self.end_with(error.into());
+                            halted.get_or_insert(Stop::Requested);
+                        }
                     }
-                    continue;
                 }
                 Err(error) => {
                     let reason = chain(&error);
@@ -168,6 +167,9 @@ impl Run<'_> {
                         }
                     }
                 }
+            }
+            if batch.is_empty() {
+                continue;
             }
             let mut unembedded = None;
             if is_renewal(job) {
@@ -189,13 +191,21 @@ impl Run<'_> {
                     halted.get_or_insert(Stop::Lost);
                     continue;
                 }
-                Err(error) => return Err(error.into()),
+                // What the other calls in flight return may still be stored.
+                Err(error) => {
+                    self.end_with(error.into());
+                    halted.get_or_insert(Stop::Requested);
+                    continue;
+                }
             }
             if let Some(error) = unembedded {
-                return Err(error.into());
+                halted.get_or_insert(error.into());
+                continue;
             }
-            done += places.len();
-            self.advanced(document, Stage::Contextualize, done, total);
+            if has_answer {
+                done += places.len();
+                self.advanced(document, Stage::Contextualize, done, total);
+            }
         }
         halted.or(over_budget.map(Stop::OverBudget)).map_or(Ok(()), Err)
     }

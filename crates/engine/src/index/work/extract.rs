@@ -13,10 +13,17 @@ use super::Run;
 use super::arriving::AnswerStream;
 use super::stop::{Stop, needs_a_person};
 use crate::chain;
-use crate::extract::{ExtractResult, extract_by_model, extraction_key};
+use crate::extract::{ExtractResult, Losses, extract_by_model, extraction_key};
 
 /// How often a chunk is tried if its answers are always damaged; then the best of them counts as the answer.
 pub const MAX_DAMAGED_ATTEMPTS: u32 = 3;
+
+/// The answer to a question about a chunk.
+enum Answer {
+    Asked(ExtractResult),
+    /// Stored while the question waited for its turn.
+    Known(Extraction),
+}
 
 impl Run<'_> {
     /// Asks the extraction model, if there is one, about every chunk without an extraction. Answers are committed as they arrive.
@@ -53,35 +60,52 @@ impl Run<'_> {
         let claimed = &job.clone();
         let answers = stream::iter(questions)
             .map(|(key, places, chunk)| async move {
-                let permit = self.calls.acquire().await;
-                let answer = match self.halt(claimed).await {
-                    Ok(None) => Ok(extract_by_model(&chunk, key.clone(), spec, prompts, model, clock).await),
-                    Ok(Some(stop)) => Err(stop),
-                    Err(error) => Err(error.into()),
+                let held = (self.questions.take(&key).await, self.calls.acquire().await);
+                let answer = async {
+                    if let Some(stop) = self.halt(claimed).await? {
+                        return Err(stop);
+                    }
+                    // Another document with the same text may have been answered meanwhile.
+                    let known =
+                        self.engine.store.snapshot().await?.extractions(std::slice::from_ref(&key)).await?;
+                    if let Some(known) = known.into_iter().flatten().next() {
+                        return Ok(Answer::Known(known));
+                    }
+                    let asked = extract_by_model(&chunk, key.clone(), spec, prompts, model, clock).await;
+                    Ok(Answer::Asked(asked))
                 };
-                (key, places, answer, permit)
+                let answer = answer.await;
+                (key, places, answer, held)
             })
             .buffer_unordered(self.engine.index.max_concurrent_calls.max(1));
         let mut answers = AnswerStream::new(answers);
         let (mut over_budget, mut halted) = (None, None);
-        while let Some((key, places, answer, permit)) = answers.next().await {
-            let ExtractResult { result, losses, mut calls } = match answer {
-                Ok(extracted) => extracted,
+        while let Some((key, places, answer, held)) = answers.next().await {
+            let mut batch = Batch::default();
+            let (result, losses, calls) = match answer {
+                Ok(Answer::Asked(ExtractResult { result, losses, calls })) => {
+                    (result.map(Some), losses, calls)
+                }
+                Ok(Answer::Known(known)) => {
+                    self.count(|report| report.reused += places.len() as u32);
+                    batch.put_extractions.push(known);
+                    (Ok(None), Losses::default(), Vec::new())
+                }
                 // No further questions are asked, but answers to earlier ones are still stored.
                 Err(stop) => {
                     halted.get_or_insert(stop);
                     continue;
                 }
             };
-            calls.retain(|call| call.attempts > 0);
-            let mut batch = Batch { append_calls: calls, ..Batch::default() };
+            batch.append_calls.extend(calls.into_iter().filter(|call| call.attempts > 0));
             let state = match result {
-                Ok(extraction) if losses.is_empty() => {
+                Ok(None) => Some(ChunkExtraction::Done { key }),
+                Ok(Some(extraction)) if losses.is_empty() => {
                     self.extracted(std::iter::repeat_n(&extraction, places.len()));
                     batch.put_extractions.push(extraction);
-                    ChunkExtraction::Done { key }
+                    Some(ChunkExtraction::Done { key })
                 }
-                Ok(saved) => {
+                Ok(Some(saved)) => {
                     let before: Vec<&ChunkExtraction> =
                         places.iter().map(|at| &chunks[*at].extraction).collect();
                     let (state, extraction) =
@@ -94,35 +118,41 @@ impl Run<'_> {
                             .iter()
                             .for_each(|at| self.chunk_damaged(document, chunks[*at].ordinal, reason));
                     }
-                    state
-                }
-                // The run ends, but only after what was paid for is stored.
-                Err(error) if needs_a_person(&error) => {
-                    let state = job.state.clone();
-                    answers.during(self.commit_step(job, state, batch)).await?;
-                    return Err(Stop::Fatal(error.into()));
+                    Some(state)
                 }
                 // These chunks wait for the next run, but answers to earlier questions are still stored.
+                Err(error) if needs_a_person(&error) => {
+                    self.end_with(error.into());
+                    halted.get_or_insert(Stop::Requested);
+                    None
+                }
+                Err(ModelError::Stopped { .. }) => {
+                    halted.get_or_insert(Stop::Requested);
+                    None
+                }
                 Err(ModelError::OverBudget { what, .. }) => {
                     over_budget = Some(what);
-                    if !batch.append_calls.is_empty() {
-                        let state = job.state.clone();
-                        answers.during(self.commit_step(job, state, batch)).await?;
-                    }
-                    continue;
+                    None
                 }
                 Err(error) => {
                     let reason = chain(&error);
-                    self.count(|report| report.failed_chunks += places.len() as u32);
+                    self.count(|report| {
+                        report.failed_chunks += places.len() as u32;
+                        // An answer came and is paid for, but it is no use.
+                        let is_answer = matches!(error, ModelError::Malformed { .. });
+                        if error.is_transient() && !is_answer {
+                            report.unavailable.insert(document.id.clone());
+                        }
+                    });
                     for at in &places {
                         self.chunk_failed(document, chunks[*at].ordinal, &reason);
                     }
-                    ChunkExtraction::Failed { reason, attempts: job.attempts }
+                    Some(ChunkExtraction::Failed { reason, attempts: job.attempts })
                 }
             };
-            for at in &places {
+            for (at, state) in state.iter().flat_map(|state| places.iter().map(move |at| (at, state))) {
                 let chunk = &mut chunks[*at];
-                chunk.extraction = match (&state, &chunk.extraction) {
+                chunk.extraction = match (state, &chunk.extraction) {
                     // Records saved from an earlier answer stay in use.
                     (
                         ChunkExtraction::Failed { .. },
@@ -135,6 +165,9 @@ impl Run<'_> {
                 };
                 batch.set_extractions.push((chunk.id.clone(), chunk.extraction.clone()));
             }
+            if batch.is_empty() {
+                continue;
+            }
             let job_state = job.state.clone();
             match answers.during(self.commit_step(job, job_state, batch.clone())).await {
                 Ok(()) => {}
@@ -143,11 +176,18 @@ impl Run<'_> {
                     halted.get_or_insert(Stop::Lost);
                     continue;
                 }
-                Err(error) => return Err(error.into()),
+                // What the other calls in flight return may still be stored.
+                Err(error) => {
+                    self.end_with(error.into());
+                    halted.get_or_insert(Stop::Requested);
+                    continue;
+                }
             }
-            drop(permit);
-            done += places.len();
-            self.advanced(document, Stage::Extract, done, total);
+            drop(held);
+            if state.is_some() {
+                done += places.len();
+                self.advanced(document, Stage::Extract, done, total);
+            }
         }
         halted.or(over_budget.map(Stop::OverBudget)).map_or(Ok(()), Err)
     }

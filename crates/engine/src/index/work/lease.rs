@@ -96,7 +96,7 @@ impl Run<'_> {
 
     /// Returns why no more questions may be asked about a document under this claim; `None` if they may.
     pub(in super::super) async fn halt(&self, claimed: &Job) -> Result<Option<Stop>, StoreError> {
-        if self.engine.index.stop.is_made() {
+        if self.stop.is_made() {
             return Ok(Some(Stop::Requested));
         }
         let snapshot = self.engine.store.snapshot().await?;

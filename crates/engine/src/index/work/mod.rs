@@ -15,14 +15,16 @@ mod report;
 mod share;
 mod step;
 mod stop;
+mod turns;
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
 
 use futures::channel::mpsc;
 use futures::future::BoxFuture;
 use futures::{FutureExt, SinkExt, Stream, StreamExt, TryStreamExt, stream};
-use graphloom_core::{Batch, ProgressSink};
+use graphloom_core::{Batch, ProgressSink, StopRequest};
 
 pub use extract::MAX_DAMAGED_ATTEMPTS;
 pub(super) use lease::release_leases;
@@ -36,6 +38,7 @@ use crate::derive::{DeriveError, derive};
 pub(super) use pace::Pace;
 use permits::Permits;
 use share::ClaimedDocuments;
+use turns::KeyTurns;
 
 /// Prepared documents that may wait for the merger, per document in preparation. Beyond that the extraction waits, which bounds
 /// memory.
@@ -50,8 +53,8 @@ const DOCUMENTS_UNTIL_SETTLED: usize = 16_384;
 /// - `gone`: true if the worker of that name has ended; its jobs are queued again at the start.
 /// - A chunk whose extraction fails is recorded and left to [`super::retry`]; it never fails its document. A document that
 ///   cannot continue for now (for example because embedding fails) is reported, left as it is, and continued by the next run.
-/// - A model that needs a person to fix something (wrong key, nothing listening) ends the run with an error. Committed work
-///   stays.
+/// - A model that needs a person to fix something (wrong key, nothing listening) ends the run with an error, after the answers to
+///   calls in flight are stored. Committed work stays.
 /// - Dropping the future cancels the run; nothing is half-written.
 ///
 /// The future is `Send`, so a run can be a task of its own.
@@ -114,8 +117,14 @@ pub(super) struct Run<'a> {
     progress: ProgressSink<'a>,
     /// Held from before a call until its result is committed, so a crash loses no more calls than there are permits.
     calls: Permits,
+    /// Held from before a question is asked until its answer is committed, so that no two documents ask the same one.
+    questions: KeyTurns,
     taken: ClaimedDocuments,
     pace: Pace,
+    /// Made if the run is asked to stop or ends with an error.
+    pub(super) stop: StopRequest,
+    /// The error with which the run ends.
+    fatal: Mutex<Option<IndexError>>,
     pub(super) report: Mutex<RunReport>,
 }
 
@@ -125,8 +134,11 @@ impl<'a> Run<'a> {
             engine,
             progress,
             calls: Permits::new(engine.index.max_concurrent_calls),
+            questions: KeyTurns::default(),
             taken: ClaimedDocuments::default(),
             pace: Pace::default(),
+            stop: engine.index.stop.child(),
+            fatal: Mutex::default(),
             report: Mutex::default(),
         }
     }
@@ -147,24 +159,30 @@ impl<'a> Run<'a> {
         let prepare = async move {
             // Each document waits for the merger on its own. The others hold permits and connections to the model service, which
             // the merger may need too, so they must keep running.
-            let prepared = tasks.map_ok(|task| {
-                let (prepared, mut ready) = (prepare(task), ready.clone());
+            let prepared = tasks.map(|task| {
+                let (prepared, mut ready) = (task.map(&prepare), ready.clone());
                 async move {
-                    if let Some(document) = prepared.await? {
-                        // The merger only ends before the preparation with an error, which ends both.
+                    if let Some(document) = prepared?.await? {
+                        // The merger only ends before the preparation if the run ends with an error.
                         let _ = ready.send(document).await;
                     }
                     Ok(())
                 }
             });
-            prepared.try_buffer_unordered(documents).try_collect::<()>().await
+            let mut prepared = pin!(prepared.buffer_unordered(documents));
+            while let Some(outcome) = prepared.next().await {
+                // The others go on, because the answers to their calls in flight are paid for.
+                if let Err(error) = outcome {
+                    self.end_with(error);
+                }
+            }
         };
         let merge = async {
             let mut batches = merged.ready_chunks(MERGE_DOCUMENTS);
             let mut unsettled = 0;
             // Slices of large documents alternate with other documents that become ready.
             let mut large: VecDeque<ExtractedDocument> = VecDeque::new();
-            loop {
+            while !self.has_failed() {
                 let documents = match large.is_empty() {
                     true => batches.next().await,
                     false => Some(batches.next().now_or_never().flatten().unwrap_or_default()),
@@ -182,10 +200,17 @@ impl<'a> Run<'a> {
             }
             Ok::<(), IndexError>(())
         };
-        let outcome = futures::try_join!(prepare, merge);
+        let merge = async {
+            if let Err(error) = merge.await {
+                self.end_with(error);
+            }
+        };
+        self.stop.during(futures::future::join(prepare, merge)).await;
         release_leases(engine, |lease| lease.owner == engine.index.worker).await?;
-        outcome?;
-        let settled = settle(engine, self.progress).await?;
+        if let Some(error) = self.take_fatal() {
+            return Err(error);
+        }
+        let settled = engine.index.stop.during(settle(engine, self.progress)).await?;
         let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner).clone();
         report.stopped |= engine.index.stop.is_made();
         report.paused |= settled.paused;

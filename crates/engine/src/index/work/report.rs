@@ -31,9 +31,14 @@ impl Run<'_> {
         self.count(|report| report.stopped = true);
     }
 
-    /// True if no more jobs are claimed: the budget is used up, the queue is paused, or the run was asked to stop.
+    /// True if no more jobs are claimed: the budget is used up, the queue is paused, or the run was asked to stop or
+    /// ends with an error.
     pub(in super::super) fn is_stopping(&self) -> bool {
-        self.report.lock().is_ok_and(|report| report.over_budget.is_some() || report.paused || report.stopped)
+        self.stop.is_made()
+            || self
+                .report
+                .lock()
+                .is_ok_and(|report| report.over_budget.is_some() || report.paused || report.stopped)
     }
 
     /// Counts extractions, and those that name nothing. Chunks left out on purpose do not count as empty.

@@ -1,5 +1,7 @@
 //! Why a document cannot continue, and how that is recorded and reported.
 
+use std::sync::PoisonError;
+
 use graphloom_core::{Batch, Document, Job, JobState, ModelError, Progress, Require, StoreError};
 
 use super::step::is_renewal;
@@ -44,13 +46,14 @@ impl From<ModelError> for Stop {
             error if needs_a_person(&error) => Self::Fatal(error.into()),
             ModelError::Refused { .. } => Self::Failed(chain(&error)),
             ModelError::OverBudget { what, .. } => Self::OverBudget(what),
+            ModelError::Stopped { .. } => Self::Requested,
             error => Self::Later(chain(&error)),
         }
     }
 }
 
 impl Run<'_> {
-    /// Reports why a document cannot continue; fails if the whole run cannot.
+    /// Reports why a document cannot continue. If the whole run cannot, it [ends](Run::end_with).
     pub(in super::super) async fn stop(
         &self,
         job: &Job,
@@ -64,9 +67,25 @@ impl Run<'_> {
             Stop::Later(reason) => self.stopped(document, reason),
             Stop::Failed(reason) => self.fail(job, document, reason).await?,
             Stop::OverBudget(what) => self.over_budget(what),
-            Stop::Fatal(error) => return Err(error),
+            Stop::Fatal(error) => self.end_with(error),
         }
         Ok(None)
+    }
+
+    /// Ends the run with `error`, the first one if there are several: no further calls are started, but what the calls in flight
+    /// return is stored, because it is paid for.
+    pub(in super::super) fn end_with(&self, error: IndexError) {
+        self.fatal.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.stop.make();
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.fatal.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Takes the error with which the run ended.
+    pub(in super::super) fn take_fatal(&self) -> Option<IndexError> {
+        self.fatal.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Reports a document that this run no longer holds, if it was cancelled.
@@ -106,6 +125,9 @@ impl Run<'_> {
 pub(crate) fn needs_a_person(error: &ModelError) -> bool {
     match error {
         ModelError::Unauthorized { .. }
+        | ModelError::NoSuchModel { .. }
+        | ModelError::QuotaUsedUp { .. }
+        | ModelError::WrongAddress { .. }
         | ModelError::Unreachable { .. }
         | ModelError::ShapeRefused { .. }
         | ModelError::Local { .. } => true,
@@ -114,6 +136,7 @@ pub(crate) fn needs_a_person(error: &ModelError) -> bool {
         | ModelError::Refused { .. }
         | ModelError::Server { .. }
         | ModelError::OverBudget { .. }
+        | ModelError::Stopped { .. }
         | ModelError::Malformed { .. } => false,
     }
 }

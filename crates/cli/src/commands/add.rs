@@ -1,7 +1,7 @@
 //! `graphloom add`: files, folders and web pages in, graph out.
 
 use graphloom::files::{self, Files, WalkEntry};
-use graphloom_core::{DocumentStatus, Format, TrackId};
+use graphloom_core::{DocumentStatus, Format, ModelError, TrackId};
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, Acceptance, Estimator, IndexError, Source, SourceText};
 use graphloom_providers::web::{self, FetchConfig, FetchError};
@@ -63,7 +63,7 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::listen()?;
     let track = args.track.clone().unwrap_or_else(|| wire::track_of("add", worker.as_ref()));
     indexing::print_track(app, &track)?;
-    let watch = match args.watch {
+    let mut watch = match args.watch {
         true => Some(Watch::begin(app, on_disk(args, "--watch")?).await?),
         false => None,
     };
@@ -77,7 +77,14 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
         summary.left_waiting = true;
     } else {
         match indexing::run(app, &indexing, &interrupt, &view).await {
-            Ok(ran) => summary.run = ran,
+            Ok(ran) => {
+                watch.iter_mut().for_each(|watch| watch.note(&ran));
+                summary.run = ran;
+            }
+            // The next run of the watch tries again.
+            Err(error) if let Some(watch) = watch.as_mut().filter(|_| is_unavailable(&error)) => {
+                watch.in_trouble(app, format!("{error:#}"))?;
+            }
             Err(error) => {
                 // Accepted documents are on disk and stay, whatever the error.
                 summary.print(app)?;
@@ -128,6 +135,11 @@ fn nothing_to_add(app: &App, args: &AddArgs) -> anyhow::Result<Option<Summary>> 
         }
     }
     Ok(Some(summary))
+}
+
+/// True if a model service could not be reached or was overloaded.
+fn is_unavailable(error: &anyhow::Error) -> bool {
+    error.chain().filter_map(|cause| cause.downcast_ref::<ModelError>()).any(ModelError::is_transient)
 }
 
 /// Returns the given folders and files. Standard input and URLs are read only once.

@@ -1,5 +1,6 @@
 //! `graphloom add --watch`: adds changed files until Ctrl-C.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use serde::Serialize;
 use tokio::sync::Notify;
 
 use super::add::{Batch, Sink, Summary};
+use super::indexing::RunOutcome;
 use super::{App, indexing};
 use crate::fault::{Exit, Fault};
 use crate::folders::{self, Folders, Look};
@@ -26,6 +28,9 @@ use crate::wire::{self, Indexing};
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 /// Interval between snapshots without events, since some file systems send none.
 const LOOK_ANYWAY: Duration = Duration::from_secs(30);
+
+/// Maximum pause before documents are queued again whose service was not available.
+const LONGEST_REST: Duration = Duration::from_secs(900);
 
 /// A line of `--json` output.
 #[derive(Serialize)]
@@ -45,6 +50,11 @@ pub(super) struct Watch {
     trouble: Option<String>,
     /// Whether the last snapshot failed.
     lost_sight: bool,
+    /// Documents with chunks that failed because their service was not available, and when they are queued again.
+    unavailable: BTreeSet<DocumentId>,
+    retry_at: Instant,
+    /// The last pause before that.
+    rest: Duration,
     /// Watches until dropped.
     _watcher: Option<RecommendedWatcher>,
 }
@@ -58,7 +68,33 @@ impl Watch {
             Fault::failed(what).help("--watch needs folders and files that exist and can be read")
         })?;
         let folders = Folders::new(seen);
-        Ok(Self { paths, folders, changed, trouble: None, lost_sight: false, _watcher: watcher })
+        let (retry_at, rest) = (Instant::now(), LOOK_ANYWAY);
+        let (trouble, unavailable) = (None, BTreeSet::new());
+        let lost_sight = false;
+        Ok(Self {
+            paths,
+            folders,
+            changed,
+            trouble,
+            lost_sight,
+            unavailable,
+            retry_at,
+            rest,
+            _watcher: watcher,
+        })
+    }
+
+    /// Remembers the documents of a run whose service was not available, to queue them again after a pause, which doubles while
+    /// it stays so.
+    pub(super) fn note(&mut self, run: &RunOutcome) {
+        let Some(report) =
+            run.report.as_ref().filter(|report| report.extracted > 0 || !report.unavailable.is_empty())
+        else {
+            return;
+        };
+        self.rest = if report.extracted > 0 { LOOK_ANYWAY } else { (self.rest * 2).min(LONGEST_REST) };
+        self.unavailable.extend(report.unavailable.iter().cloned());
+        self.retry_at = Instant::now() + self.rest;
     }
 
     /// Adds changes until Ctrl-C or until the budget is used up.
@@ -102,6 +138,10 @@ impl Watch {
                 self._watcher = begin_events(app, &self.paths, &self.changed);
             }
             let changes = self.folders.look(&seen, Instant::now());
+            if !self.unavailable.is_empty() && Instant::now() >= self.retry_at {
+                let documents: Vec<DocumentId> = std::mem::take(&mut self.unavailable).into_iter().collect();
+                index::retry(&watching.indexing.engine, &documents, Some(watching.track)).await?;
+            }
             if changes.is_empty() && !waits(watching.indexing).await? {
                 continue;
             }
@@ -126,7 +166,7 @@ impl Watch {
 
     /// Adds changed files, indexes the queue, and handles deleted files.
     async fn take(
-        &self,
+        &mut self,
         app: &App,
         watching: &Watching<'_>,
         changes: folders::Changes,
@@ -153,6 +193,7 @@ impl Watch {
             return Ok(Exit::Interrupted);
         }
         summary.run = indexing::run(app, watching.indexing, interrupt, view).await?;
+        self.note(&summary.run);
         summary.print(app)?;
         summary.run.print_end(app);
         let exit = summary.exit();
@@ -197,7 +238,7 @@ impl Watch {
     }
 
     /// Reports a problem, once.
-    fn in_trouble(&mut self, app: &App, what: String) -> anyhow::Result<()> {
+    pub(super) fn in_trouble(&mut self, app: &App, what: String) -> anyhow::Result<()> {
         if self.trouble.as_ref() != Some(&what) {
             if app.output.json {
                 app.output.json(&Line::Trouble { what: &what })?;

@@ -49,6 +49,8 @@ pub(crate) struct Ingest {
     state: Mutex<Pipeline>,
     /// Documents whose failed chunk contexts are retried after the next run.
     again: Mutex<BTreeSet<DocumentId>>,
+    /// Documents with chunks that failed because their service was not available. They are queued again after a pause.
+    unavailable: Mutex<BTreeSet<DocumentId>>,
     /// Layers to derive after the next run.
     layers: Mutex<Layering>,
     /// Numbers of chunks that failed, lost records or got no context.
@@ -112,6 +114,7 @@ impl Ingest {
             limits,
             state: Mutex::default(),
             again: Mutex::default(),
+            unavailable: Mutex::default(),
             layers: Mutex::default(),
             chunk_failures: Default::default(),
             events: EventLog::new(),

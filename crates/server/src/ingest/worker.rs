@@ -1,9 +1,10 @@
 //! The loop of the worker: looks for work, takes its turn, and executes a run.
 
-use std::sync::{Arc, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use graphloom_core::{StoreError, Upkeep, WorkspaceId, table};
+use graphloom_core::{DocumentId, StoreError, Upkeep, WorkspaceId, table};
 use graphloom_engine::index::{self, RunReport, StopRequest};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -15,6 +16,8 @@ use crate::problem::chain;
 
 /// How often to check for work left by another process.
 const LOOK: Duration = Duration::from_secs(30);
+/// How long a run may take to record the calls that were given up when the process stops.
+const LAST_COMMITS: Duration = Duration::from_millis(400);
 /// Maximum pause after failed runs.
 const LONGEST_REST: Duration = Duration::from_secs(900);
 
@@ -79,16 +82,32 @@ impl Ingest {
             let has_failed = ended == Some(RunEnd::Badly);
             rest = if has_failed { (rest * 2).min(LONGEST_REST) } else { LOOK };
             let keeps_pause = has_failed || ended == Some(RunEnd::OverBudget);
-            tokio::select! {
-                () = self.wake.notified() => {}
-                () = self.found.notified(), if !keeps_pause => {}
-                () = tokio::time::sleep(rest) => {}
-                _ = stop.wait_for(|stop| *stop) => {}
+            let is_rested = tokio::select! {
+                () = self.wake.notified() => false,
+                () = self.found.notified(), if !keeps_pause => false,
+                () = tokio::time::sleep(rest) => true,
+                _ = stop.wait_for(|stop| *stop) => false,
+            };
+            if is_rested {
+                self.requeue_unavailable(&workspace, &opened).await;
             }
             if self.lock().closed {
                 return;
             }
         }
+    }
+
+    /// Queues the documents again whose service was not available.
+    async fn requeue_unavailable(&self, workspace: &WorkspaceId, opened: &OpenWorkspace) {
+        let documents: Vec<_> = std::mem::take(&mut *self.unavailable()).into_iter().collect();
+        if let Err(error) = index::retry(&opened.indexing, &documents, None).await {
+            tracing::error!(%workspace, error = chain(&error), "queueing failed documents again failed");
+            self.unavailable().extend(documents);
+        }
+    }
+
+    fn unavailable(&self) -> MutexGuard<'_, BTreeSet<DocumentId>> {
+        self.unavailable.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a run; `false` if the worker has ended for good.
@@ -139,7 +158,7 @@ impl Ingest {
     }
 
     /// Asks a run to end when the process stops, or when other workspaces have waited for the length of a slice. Returns when
-    /// the process stops and the run has not ended in time.
+    /// the process stops and the run has not ended in time, not even after its calls in flight were given up.
     async fn ask_to_stop(&self, request: StopRequest, mut stop: watch::Receiver<bool>) {
         let IngestLimits { turns, slice, finish } = &*self.limits;
         loop {
@@ -152,6 +171,11 @@ impl Ingest {
         }
         request.make();
         tokio::time::sleep(*finish).await;
+        request.give_up();
+        tokio::time::sleep(LAST_COMMITS).await;
+        if request.given_up() > 0 {
+            tracing::warn!(calls = request.given_up(), "gave up model calls in flight, which may be billed");
+        }
     }
 
     /// Executes a run.
@@ -206,7 +230,9 @@ impl Ingest {
                 RunEnd::Unfinished
             }
             Ok(report) => {
-                let (summary, went_well) = (end_of(&report), !report.is_partial());
+                let went_well = !report.is_partial() && report.unavailable.is_empty();
+                self.unavailable().extend(report.unavailable.iter().cloned());
+                let summary = end_of(&report);
                 if report.is_mostly_empty() {
                     let (empty, chunks) = (report.empty_chunks, report.extracted);
                     tracing::warn!(%workspace, empty, chunks, "most chunks produced no entities");

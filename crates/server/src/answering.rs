@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use graphloom_core::{CacheKind, Call, Span};
 use graphloom_engine::Engine;
-use graphloom_engine::query::{self, AnswerKind, Citation, QueryError, Question, QuestionOutput, Retrieval};
+use graphloom_engine::query::{
+    self, ANSWER_CUT, AnswerKind, Citation, QueryError, Question, QuestionOutput, Retrieval,
+};
 
 use crate::apart::run_question;
 use crate::guard::Admission;
@@ -39,6 +41,11 @@ impl QuestionOutcome {
     /// The name of the kind of answer.
     pub(crate) fn kind_name(&self) -> Option<String> {
         self.kind.map(|kind| kind.to_string())
+    }
+
+    /// What is to be said about the answer.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.cut.then(|| ANSWER_CUT.to_owned()).into_iter().collect()
     }
 
     /// LightRAG's list of references at the end of an answer. Empty if the answer has no citations, was cut off,

@@ -76,8 +76,14 @@ struct AnswerOutput<'a> {
 #[serde(untagged)]
 enum AnswerNote<'a> {
     Query(&'a QueryNote),
+    Cut(AnswerCut),
     NotIndexed(NotIndexed),
 }
+
+/// An answer that the output limit cut off.
+#[derive(Serialize)]
+#[serde(tag = "note", rename = "answer_cut")]
+struct AnswerCut {}
 
 /// Documents that wait to be indexed.
 #[derive(Clone, Copy, Serialize)]
@@ -257,6 +263,9 @@ async fn answer(
     };
     wire::warn_if_unstored(app, &[&retrieval.cost, &answer.cost]);
     printed?;
+    if answer.cut {
+        app.output.warn(format_args!("warning: {}", query::ANSWER_CUT));
+    }
     note_missing_scorer(app, engine, &answer);
     if let Some(not_indexed) = not_indexed.filter(|_| !app.output.json) {
         not_indexed.print(app);
@@ -291,6 +300,7 @@ fn print_json(
     not_indexed: Option<NotIndexed>,
 ) -> anyhow::Result<()> {
     let notes = retrieval.notes.iter().map(AnswerNote::Query);
+    let notes = notes.chain(answer.cut.then_some(AnswerNote::Cut(AnswerCut {})));
     app.output.json(&AnswerOutput {
         question: &question.text,
         standalone_question: retrieval.standalone_question.as_deref(),

@@ -77,6 +77,9 @@ pub fn prompt_of(engine: &Engine, question: &Question, retrieval: &Retrieval) ->
     respond::messages(&engine.prompts, question, retrieval)
 }
 
+/// The note on an answer that is [cut](Answer::cut).
+pub const ANSWER_CUT: &str = "the answer was cut off by the output limit, so its end is missing";
+
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Answer {

@@ -56,7 +56,7 @@ use std::collections::BTreeSet;
 use futures::future::BoxFuture;
 use graphloom_core::{ChunkId, ItemKind};
 
-pub use answer::{Answer, Citation, answer, prompt_of};
+pub use answer::{ANSWER_CUT, Answer, Citation, answer, prompt_of};
 pub use cache::QueryCaches;
 pub use calls::QueryCost;
 pub use cite::{CitedSpan, Mark, ends_with_quote, marks, marks_of, without_references};

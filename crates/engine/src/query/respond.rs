@@ -86,7 +86,7 @@ pub(super) async fn by_model(
     let cut = completion.finish == FinishReason::Length;
     let may_be_empty = !question.stop.is_empty() || (cut && question.max_output_tokens.is_some());
     if text.trim().is_empty() && !may_be_empty {
-        let what = "the answer contains only thoughts".to_owned();
+        let what = "the answer is empty, or contains only thoughts".to_owned();
         return Err(ModelError::Malformed { model: model.name().to_owned(), what }.into());
     }
     if completion.finish == FinishReason::Stop {

@@ -290,6 +290,7 @@ async fn ask(
     let retrieval = query::retrieve(engine, &question).await.map_err(|error| calling.problem_of(error))?;
     let answered = answer_from(engine, &question, &retrieval, &mut |_| {}).await?;
     let mut notes: Vec<String> = retrieval.notes.iter().map(QueryNote::to_string).collect();
+    notes.extend(answered.notes());
     notes.extend(calling.notes_if_empty(&space).await?);
     let documents = retrieval.references.iter().map(|reference| ConsultedDocument {
         number: reference.number,

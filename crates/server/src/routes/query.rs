@@ -142,7 +142,7 @@ async fn answer(
             llm_generated: answered.by_model,
             answer_kind: answered.kind_name(),
             matches: answered.matches.iter().map(|span| (span.start, span.end)).collect(),
-            notes: notes(&retrieval),
+            notes: [notes(&retrieval), answered.notes()].concat(),
             route: retrieval.route.as_ref().map(RouteItem::from),
         }))
     })

@@ -22,7 +22,7 @@ use super::App;
 use crate::args::AskArgs;
 use crate::fault::{Exit, Fault};
 use crate::output::answer::AnswerWriter;
-use crate::output::render::{count, one_line, place, plain};
+use crate::output::render::{count, name, one_line, place, plain};
 use crate::output::terminal::wrapped;
 use crate::remedies;
 use crate::wire::{self, QueryModels};
@@ -348,7 +348,7 @@ fn print_references(app: &App, references: &[ListedDocument]) -> anyhow::Result<
         output.line(output.heading("documents"))?;
     }
     for document in references {
-        output.line(plain(&document.file_path))?;
+        output.line(name(&document.file_path))?;
         for passage in document.content.iter().flatten() {
             output.line(format_args!("    {}", one_line(passage, QUOTE_CHARACTERS)))?;
         }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::App;
 use crate::args::CancelArgs;
 use crate::fault::Exit;
-use crate::output::render::plain;
+use crate::output::render::name;
 use crate::{documents, wire};
 
 #[derive(Serialize)]
@@ -61,7 +61,7 @@ pub(crate) async fn run(app: &App, args: &CancelArgs) -> anyhow::Result<Exit> {
     ];
     for (what, documents) in lines {
         for document in documents {
-            app.output.line(format_args!("{what} {} ({})", plain(&document.source), document.id))?;
+            app.output.line(format_args!("{what} {} ({})", name(&document.source), document.id))?;
         }
     }
     if ids.is_empty() {

@@ -15,7 +15,7 @@ use super::indexing::{self, RunOutcome, Session};
 use crate::args::{ImportArgs, ImportCommand};
 use crate::fault::Exit;
 use crate::interrupt::Interrupt;
-use crate::output::render::{as_new_versions, count, plain};
+use crate::output::render::{as_new_versions, count, name, plain};
 use crate::wire;
 
 /// Bytes of text to store in one commit; one larger document may exceed it.
@@ -252,7 +252,7 @@ impl Summary {
         }
         output.line(parts.join(", "))?;
         for RefusedDocument { source, reason } in &self.refused {
-            output.trouble(format_args!("refused: {}: {reason}", plain(source)))?;
+            output.trouble(format_args!("refused: {}: {reason}", name(source)))?;
         }
         let reports = count(self.found.reports, "report");
         if self.communities > 0 {

@@ -19,7 +19,7 @@ use crate::fault::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::output::progress::{Failures, ProgressView};
-use crate::output::render::{count, one_line, plain, thousands};
+use crate::output::render::{count, name, one_line, plain, thousands};
 use crate::serve_config::LAST_COMMITS;
 use crate::wire::{self, Indexing};
 
@@ -466,7 +466,7 @@ impl RunOutcome {
             let what = failure.chunk.map(|ordinal| format!(" chunk {ordinal}")).unwrap_or_default();
             output.trouble(format_args!(
                 "failed: {}{what}: {}",
-                plain(&failure.source),
+                name(&failure.source),
                 one_line(&failure.reason, 300)
             ))?;
         }

@@ -6,7 +6,7 @@ use graphloom_engine::derive::{LayerStatus, layer_states};
 use super::App;
 use crate::fault::Fault;
 use crate::output::Output;
-use crate::output::render::{one_line, plain};
+use crate::output::render::{name, one_line};
 
 /// Texts about one layer.
 pub(super) struct LayerWords {
@@ -73,7 +73,7 @@ pub(super) fn note_more(output: &Output, total: usize, listed: usize) {
 /// Formats a place: `notes.md:3-7`.
 pub(super) fn place(source: &str, (first, last): (u32, u32)) -> String {
     match first == last {
-        true => format!("{}:{first}", plain(source)),
-        false => format!("{}:{first}-{last}", plain(source)),
+        true => format!("{}:{first}", name(source)),
+        false => format!("{}:{first}-{last}", name(source)),
     }
 }

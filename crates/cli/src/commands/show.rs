@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::App;
 use crate::args::ShowArgs;
 use crate::fault::{Exit, Fault};
-use crate::output::render::{count, one_line, place, plain, status};
+use crate::output::render::{count, name, one_line, place, plain, status};
 use crate::{documents, wire};
 
 #[derive(Serialize)]
@@ -84,7 +84,7 @@ fn print(app: &App, shown: &DocumentOutput) -> anyhow::Result<()> {
     let DocumentOutput { document, entities, relations, chunks, .. } = shown;
     output.line(format_args!(
         "{} {}",
-        output.heading(&plain(&document.source)),
+        output.heading(&name(&document.source)),
         output.faint(document.id.as_str())
     ))?;
     output.line(format_args!("title       {}", one_line(&document.title, 200)))?;

@@ -18,7 +18,7 @@ use super::budget::{fields, words};
 use super::indexing::nothing_named;
 use crate::args::{SortArg, StatusArgs};
 use crate::fault::{Exit, Fault};
-use crate::output::render::{count, one_line, plain, status};
+use crate::output::render::{count, name, one_line, plain, status};
 use crate::{documents, wire};
 
 /// Maximum documents listed by default; `--json` lists all.
@@ -322,7 +322,7 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
             SortArg::Date => format!("{}  ", listed.added_at.to_date()),
             SortArg::Source | SortArg::Status => String::new(),
         };
-        output.line(format_args!("  {date}{}: {}{staged}", plain(&listed.source), status(&listed.status)))?;
+        output.line(format_args!("  {date}{}: {}{staged}", name(&listed.source), status(&listed.status)))?;
         for remark in &listed.remarks {
             output.line(format_args!("    partly read: {}", one_line(remark, 300)))?;
         }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::App;
 use super::status::print_renewal;
 use crate::fault::Exit;
-use crate::output::render::{count, one_line, plain, status};
+use crate::output::render::{count, name, one_line, status};
 use crate::{documents, wire};
 
 /// Maximum documents printed; `--json` prints all.
@@ -89,7 +89,7 @@ fn print(app: &App, tracked: &TrackOutput) -> anyhow::Result<()> {
         by_status.join(", ")
     ))?;
     for listed in tracked.documents.iter().take(MOST_PRINTED) {
-        output.line(format_args!("  {}: {}", plain(&listed.source), status(&listed.status)))?;
+        output.line(format_args!("  {}: {}", name(&listed.source), status(&listed.status)))?;
         for (what, chunks) in [
             ("failed", &listed.failed_chunks),
             ("damaged", &listed.damaged_chunks),

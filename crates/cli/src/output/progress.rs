@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use graphloom_core::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::render::{count, ill, one_line, plain, shortened_path};
+use super::render::{count, ill, name, one_line, plain, shortened_path};
 use super::tally::{Tally, stage_name};
 use super::{Output, terminal};
 
@@ -245,30 +245,30 @@ impl State {
 
 fn describe(progress: &Progress) -> String {
     match progress {
-        Progress::Accepted { source, .. } => format!("accepted {}", plain(source)),
+        Progress::Accepted { source, .. } => format!("accepted {}", name(source)),
         Progress::Advanced { source, stage, done, total, .. } => {
-            format!("{}: {} {done} of {total}", plain(source), stage_name(*stage))
+            format!("{}: {} {done} of {total}", name(source), stage_name(*stage))
         }
         Progress::ChunkFailed { source, ordinal, reason, .. } => {
-            format!("{}: chunk {ordinal} failed: {}", plain(source), one_line(reason, 300))
+            format!("{}: chunk {ordinal} failed: {}", name(source), one_line(reason, 300))
         }
         Progress::ChunkDamaged { source, ordinal, reason, .. } => {
-            format!("{}: chunk {ordinal} damaged: {}", plain(source), one_line(reason, 300))
+            format!("{}: chunk {ordinal} damaged: {}", name(source), one_line(reason, 300))
         }
         Progress::ChunkWithoutContext { source, ordinal, reason, .. } => {
-            format!("{}: chunk {ordinal} has no context: {}", plain(source), one_line(reason, 300))
+            format!("{}: chunk {ordinal} has no context: {}", name(source), one_line(reason, 300))
         }
         Progress::Finished { source, chunks, failed: 0, damaged: 0, without_context: 0, .. } => {
-            format!("{}: done, {}", plain(source), count(*chunks, "chunk"))
+            format!("{}: done, {}", name(source), count(*chunks, "chunk"))
         }
         Progress::Finished { source, chunks, failed, damaged, without_context, .. } => {
-            format!("{}: done, {}", plain(source), ill(*failed, *damaged, *without_context, *chunks))
+            format!("{}: done, {}", name(source), ill(*failed, *damaged, *without_context, *chunks))
         }
-        Progress::Cancelled { source, .. } => format!("{}: cancelled", plain(source)),
+        Progress::Cancelled { source, .. } => format!("{}: cancelled", name(source)),
         Progress::Settled { done, total } => format!("descriptions: updating {done} of {total}"),
         Progress::Derived { layer, done, total } => format!("{layer}: {done} of {total}"),
         Progress::Failed { source, reason, .. } => {
-            format!("{}: failed: {}", plain(source), one_line(reason, 300))
+            format!("{}: failed: {}", name(source), one_line(reason, 300))
         }
         Progress::Paused { service, reason, retry_in_ms } => {
             let (service, seconds) = (plain(service), retry_in_ms.div_ceil(1000));

@@ -11,6 +11,11 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
+/// Makes a name safe for a terminal: like [`plain`], and on one line.
+pub(crate) fn name(text: &str) -> String {
+    plain(text).replace(['\n', '\t'], "\u{fffd}")
+}
+
 /// Joins lines as sentences, collapses white space, and cuts to `most` columns of the terminal, including the `…`.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let joined = plain(&graphloom_text::one_line(text));
@@ -29,23 +34,23 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
 /// Shortens a path to `most` characters: folders in the middle become `…`, and the file name stays whole. If the file name
 /// alone is too long, its middle is cut out.
 pub(crate) fn shortened_path(path: &str, most: usize) -> String {
-    let path = plain(path).replace(['\n', '\t'], " ");
+    let path = name(path);
     let length = |text: &str| text.chars().count();
     if length(&path) <= most {
         return path;
     }
-    let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));
-    if length(name) + 2 > most {
-        return cut_in_the_middle(name, most);
+    let (folders, file) = path.rsplit_once('/').unwrap_or(("", &path));
+    if length(file) + 2 > most {
+        return cut_in_the_middle(file, most);
     }
     let mut kept = String::new();
     for folder in folders.split_inclusive('/') {
-        if !folder.ends_with('/') || length(&kept) + length(folder) + 2 + length(name) > most {
+        if !folder.ends_with('/') || length(&kept) + length(folder) + 2 + length(file) > most {
             break;
         }
         kept.push_str(folder);
     }
-    format!("{kept}…/{name}")
+    format!("{kept}…/{file}")
 }
 
 fn cut_in_the_middle(text: &str, most: usize) -> String {
@@ -67,7 +72,7 @@ pub(crate) fn place(
     lines_match_source: bool,
     place: Option<&Place>,
 ) -> String {
-    let source = plain(source);
+    let source = name(source);
     if let Some(place) = place {
         return format!("{source}, {}", one_line(&place.to_string(), MAX_PLACE_CHARS));
     }
@@ -144,6 +149,7 @@ mod tests {
     fn a_document_cannot_steer_the_terminal() {
         assert_eq!(plain("a\u{1b}[2Jb\tc\n"), "a\u{fffd}[2Jb\tc\n");
         assert_eq!(one_line("a\u{1b} \n  b", 10), "a\u{fffd} b");
+        assert_eq!(name("a\tb\nc.md"), "a\u{fffd}b\u{fffd}c.md");
     }
 
     #[test]

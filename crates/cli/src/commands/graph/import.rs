@@ -13,7 +13,7 @@ use crate::commands::App;
 use crate::commands::indexing::{self, RunOutcome, Session};
 use crate::fault::{Exit, Fault};
 use crate::interrupt::Interrupt;
-use crate::output::render::{count, plain};
+use crate::output::render::{count, name};
 
 /// Maximum file size.
 const MAX_BYTES: u64 = 256 << 20;
@@ -87,7 +87,7 @@ fn read(file: &Path, is_stdin: bool) -> anyhow::Result<Vec<u8>> {
 }
 
 fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
-    let source = plain(&summary.source);
+    let source = name(&summary.source);
     match &summary.acceptance {
         Acceptance::Accepted { replaces: Some(_), .. } => {
             app.output.line(format_args!("{source} replaced"))?;

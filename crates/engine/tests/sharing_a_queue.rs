@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use graphloom_core::{Batch, Require, Store, StoreError, WorkspaceId};
+use graphloom_core::{
+    Batch, ChatRequest, ChatStream, LanguageModel, ModelError, Require, Store, StoreError, WorkspaceId,
+};
 use graphloom_engine::index::{self, Source};
 use graphloom_storage::conformance::block_on;
 use graphloom_storage::memory::MemoryStore;
@@ -67,4 +69,52 @@ fn a_worker_claims_its_share_and_more_only_after_finishing_some() {
 #[test]
 fn a_few_documents_are_not_left_for_workers_that_may_not_come() {
     assert_eq!(check_claims(8, 6, 4), [6]);
+}
+
+/// A model that never answers.
+struct SilentModel;
+
+#[async_trait]
+impl LanguageModel for SilentModel {
+    fn name(&self) -> &str {
+        "test-silent"
+    }
+
+    async fn chat(&self, _: ChatRequest) -> Result<ChatStream, ModelError> {
+        std::future::pending().await
+    }
+}
+
+#[test]
+fn an_abandoned_run_gives_its_documents_back() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(WorkspaceId::default()));
+    let (mut first, mut other) = (
+        engine(store.clone(), Arc::new(ReadingModel::default())),
+        engine(store.clone(), Arc::new(ReadingModel::default())),
+    );
+    first.models.extract = Some(Arc::new(SilentModel));
+    first.index.worker = "first".to_owned();
+    other.index.worker = "other".to_owned();
+    let sources =
+        (0..6).map(|number| source(&format!("{number}.md"), &format!("A{number} knows B{number}.")));
+    let count =
+        async |engine, gone: bool| index::claimable(engine, &|_| gone).await.expect("the store works");
+    block_on(async {
+        index::accept(&first, sources.collect()).await.expect("the store works");
+        let (progress, gone) = (|_| {}, |_: &str| false);
+        let mut run = index::run(&first, &progress, &gone);
+        loop {
+            let leased = store.snapshot().await.expect("reads").leased_jobs().await.expect("reads");
+            if !leased.is_empty() {
+                break;
+            }
+            assert!(futures::poll!(&mut run).is_pending(), "the run claims documents before it ends");
+        }
+        drop(run);
+        assert!(count(&other, false).await < 6, "the first engine still holds some");
+        assert_eq!(count(&other, true).await, 6, "a run takes those of a process that has ended");
+        assert_eq!(count(&first, false).await, 6, "a run takes its own");
+        index::abandon(&first).await.expect("the store works");
+        assert_eq!(count(&other, false).await, 6);
+    });
 }

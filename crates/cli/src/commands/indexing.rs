@@ -153,8 +153,7 @@ pub(crate) async fn run(
 ) -> anyhow::Result<RunOutcome> {
     let show = |progress| view.show(progress);
     let gone = wire::gone(&app.config)?;
-    let waiting = indexing.engine.store.snapshot().await?.claimable_jobs(wire::now(), usize::MAX).await?;
-    view.expect(waiting.len());
+    view.expect(index::claimable(&indexing.engine, &gone).await?);
     run_to_end(app, indexing, interrupt, view, index::run(&indexing.engine, &show, &gone)).await
 }
 
@@ -235,7 +234,10 @@ async fn run_to_end(
             Ok(RunOutcome { report: Some(report), failures, interrupted, in_other_processes, budget })
         }
         Some(Err(error)) => Err(error.into()),
-        None => Ok(RunOutcome { report: None, failures, interrupted: true, budget, ..RunOutcome::default() }),
+        None => {
+            index::abandon(&indexing.engine).await?;
+            Ok(RunOutcome { report: None, failures, interrupted: true, budget, ..RunOutcome::default() })
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use graphloom::files::bytes;
 use graphloom_core::{
-    Call, CallOutcome, DocumentId, DocumentStatus, EmbeddingSpec, Projection, QueueState, Revision, Role,
-    Snapshot, StoreCounts, Timestamp, Visibility, WorkspaceStore, table,
+    Call, CallOutcome, DocumentId, DocumentStatus, EmbeddingSpec, Lease, Projection, QueueState, Revision,
+    Role, Snapshot, StatusKind, StoreCounts, Timestamp, Visibility, WorkspaceStore, table,
 };
 use graphloom_engine::derive::{LayerStatus, layer_states};
 use graphloom_engine::index::{
@@ -43,6 +43,8 @@ struct Status {
     embedding: Option<EmbeddingSpec>,
     projections: Vec<Projection>,
     by_status: BTreeMap<&'static str, u64>,
+    /// Number of documents of the workspace that a process is working on.
+    in_progress: u64,
     /// Number of documents that match the conditions.
     matching: u64,
     documents: Vec<DocumentRow>,
@@ -131,7 +133,11 @@ async fn read(
     let by_status = count_by_status(snapshot, &filter).await?;
     let rejects = snapshot.reject_counts().await?;
     let budget = store.budget().await?;
+    let (gone, now) = (wire::gone(&app.config)?, wire::now());
+    let is_at_work = |lease: &Lease| lease.expires_at > now && !gone(&lease.owner);
+    let leased = snapshot.leased_jobs().await?;
     Ok(Status {
+        in_progress: leased.iter().filter(|job| job.lease.as_ref().is_some_and(is_at_work)).count() as u64,
         workspace: app.config.workspace.to_string(),
         file_bytes: store.size().map(|size| size.data),
         file: store.place(),
@@ -314,7 +320,9 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
     let matching = if args.filter.is_empty() { "documents" } else { "documents that match" };
     output.line(output.heading(matching))?;
     for (name, number) in &shown.by_status {
-        output.line(format_args!("  {number} {name}"))?;
+        let is_left = *name == StatusKind::Indexing.name() && shown.in_progress == 0;
+        let left = if is_left { ", interrupted" } else { "" };
+        output.line(format_args!("  {number} {name}{left}"))?;
     }
     for listed in &shown.documents {
         let staged = if listed.staged { ", a new version not yet in use" } else { "" };
@@ -353,7 +361,9 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
         output.note("`graphloom retry --cancelled` queues cancelled documents again");
     }
     let unfinished = ["indexing", "waiting"].iter().any(|name| shown.by_status.contains_key(name));
-    if unfinished {
+    if unfinished && shown.in_progress > 0 {
+        output.note(format_args!("a process is indexing {}", count(shown.in_progress, "document")));
+    } else if unfinished {
         output.note("some documents are not finished: run `graphloom work` to continue");
     }
     Ok(())

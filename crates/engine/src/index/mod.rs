@@ -46,7 +46,7 @@ pub use settings::{
 pub use status::{DocumentState, RenewalState, states_of};
 pub use waiting::{WaitsFor, waits_for};
 pub(crate) use work::needs_a_person;
-pub use work::{MAX_DAMAGED_ATTEMPTS, run};
+pub use work::{MAX_DAMAGED_ATTEMPTS, abandon, claimable, run};
 
 use crate::chunk::ChunkConfig;
 use crate::derive::{DeriveReport, EdgeWeights, LayerKind, TreeClustering};

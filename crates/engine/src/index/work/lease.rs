@@ -30,6 +30,29 @@ pub(in super::super) async fn release_leases(
     Ok(())
 }
 
+/// Releases the jobs that a dropped run of this engine had claimed, so that other processes can claim them at once. What is
+/// committed stays.
+pub async fn abandon(engine: &Engine) -> Result<(), StoreError> {
+    // A dropped run may have left a commit in progress. Its leases are visible only after that commit.
+    engine.store.commit(Batch::default()).await?;
+    release_leases(engine, |lease| lease.owner == engine.index.worker).await
+}
+
+/// Returns how many jobs a run would claim now.
+///
+/// - `gone`: as in [`run`](crate::index::run).
+pub async fn claimable(
+    engine: &Engine,
+    gone: &(dyn Fn(&str) -> bool + Send + Sync),
+) -> Result<usize, StoreError> {
+    let (snapshot, now) = (engine.store.snapshot().await?, engine.clock.now());
+    let is_released =
+        |lease: &Lease| lease.expires_at > now && (lease.owner == engine.index.worker || gone(&lease.owner));
+    let leased = snapshot.leased_jobs().await?;
+    let released = leased.iter().filter(|job| job.lease.as_ref().is_some_and(is_released)).count();
+    Ok(released + snapshot.claimable_jobs(now, usize::MAX).await?.len())
+}
+
 /// Maximum number of workers that documents are divided among; more workers than that take shares of the same size.
 const MAX_SHARING: usize = 16;
 

@@ -28,6 +28,7 @@ use graphloom_core::{Batch, ProgressSink, StopRequest};
 
 pub use extract::MAX_DAMAGED_ATTEMPTS;
 pub(super) use lease::release_leases;
+pub use lease::{abandon, claimable};
 pub(super) use prepare::{ExtractedDocument, chunk_texts};
 pub(crate) use stop::needs_a_person;
 

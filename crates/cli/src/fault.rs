@@ -9,7 +9,7 @@ use graphloom_engine::index::IndexError;
 use graphloom_engine::query::QueryError;
 
 use crate::args::PlaceOptions;
-use crate::output::{is_closed_stdout, tell};
+use crate::output::{is_closed_stdout, tell, tell_json};
 use crate::remedies;
 
 /// The exit code of a command. The numbers are documented and must not change.
@@ -70,8 +70,8 @@ pub(crate) fn report(error: &anyhow::Error, json: bool, place: &PlaceOptions) ->
 
 fn print(message: &str, help: Option<&str>, exit: Exit, json: bool) {
     if json {
-        tell(
-            serde_json::json!({ "event": "error", "error": message, "help": help, "exit_code": exit as u8 }),
+        tell_json(
+            &serde_json::json!({ "event": "error", "error": message, "help": help, "exit_code": exit as u8 }),
         );
         return;
     }

@@ -19,9 +19,15 @@ use serde::Serialize;
 
 use crate::args::{ColorChoice, Global, PlaceOptions};
 
-/// Prints a line to stderr. If stderr is a closed pipe, does nothing; `eprintln!` would panic.
+/// Prints a line to stderr, wrapped to the terminal if there is one. If stderr is a closed pipe, does nothing; `eprintln!` would
+/// panic.
 pub(crate) fn tell(text: impl Display) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", wrapped_to(terminal::columns_of_stderr(), text));
+}
+
+/// Prints a JSON value on one line of stderr, like [`tell`].
+pub(crate) fn tell_json(value: &serde_json::Value) {
+    let _ = writeln!(io::stderr().lock(), "{value}");
 }
 
 /// Standard output. [`is_closed_stdout`] recognizes its error if nobody reads it any more.
@@ -66,6 +72,15 @@ fn of_stdout(error: io::Error) -> io::Error {
 pub(crate) fn is_closed_stdout(error: &(dyn Error + 'static)) -> bool {
     let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
     inner.is_some_and(|inner| inner.is::<ClosedStdout>())
+}
+
+/// Wraps text to a terminal; without one, returns it as it is.
+fn wrapped_to(columns: Option<usize>, text: impl Display) -> String {
+    let text = text.to_string();
+    match columns {
+        Some(columns) => terminal::wrapped_lines(&text, columns),
+        None => text,
+    }
 }
 
 /// Output settings of this run.
@@ -128,9 +143,9 @@ impl Output {
         self.place.in_hint(&text.to_string())
     }
 
-    /// Prints a line to stdout as it is.
+    /// Prints a line to stdout, wrapped to the terminal if there is one.
     pub(crate) fn line(&self, text: impl Display) -> io::Result<()> {
-        self.stream(&format!("{text}\n"))
+        self.stream(&format!("{}\n", wrapped_to(terminal::terminal_columns_of_stdout(), text)))
     }
 
     /// Prints text to stdout without a line end, and flushes.
@@ -143,7 +158,7 @@ impl Output {
 
     /// Prints a JSON value on one line of stdout.
     pub(crate) fn json(&self, value: &impl Serialize) -> anyhow::Result<()> {
-        Ok(self.line(serde_json::to_string(value)?)?)
+        Ok(self.stream(&format!("{}\n", serde_json::to_string(value)?))?)
     }
 
     /// Prints a line to stdout that may name commands.

@@ -107,3 +107,17 @@ fn an_invalid_date_is_refused_with_the_expected_format() {
     let graphloom = with_velora();
     graphloom.run(&["ask", WHO, "--as-of", "yesterday"]).exits(2).says("expected 2024, 2024-05");
 }
+
+#[test]
+fn listed_claims_name_the_line_of_each_sentence_and_print_a_sentence_once() {
+    let graphloom = Graphloom::new();
+    graphloom.write("docs/first.txt", format!("\n\n{FIRST}"));
+    graphloom.ok(&["add", "docs"]);
+    let listed = graphloom.ok(&["claims", "--subject", "Bo Lind"]);
+    assert!(listed.contains("docs/first.txt:3"), "{listed}");
+    assert_eq!(listed.matches("\u{201c}Bo Lind was").count(), 1, "{listed}");
+    graphloom.write("docs/second.txt", format!("\n{SECOND}"));
+    graphloom.ok(&["add", "docs"]);
+    let listed = graphloom.ok(&["claims", "--subject", "Bo Lind"]);
+    assert!(listed.contains("docs/second.txt:2"), "{listed}");
+}

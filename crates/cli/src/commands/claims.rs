@@ -1,5 +1,6 @@
 //! `graphloom claims`: the dated claims of the documents.
 
+use graphloom_core::{DocumentId, Snapshot};
 use graphloom_engine::claims::{ClaimFilter, ListedClaim, ListedQuote, RetiredBy, list_claims};
 use graphloom_engine::edit::find_entity;
 use serde::Serialize;
@@ -7,7 +8,7 @@ use serde::Serialize;
 use super::App;
 use crate::args::ClaimsArgs;
 use crate::fault::{Exit, Fault};
-use crate::output::render::{one_line, plain};
+use crate::output::render::{name, one_line, place, plain};
 use crate::wire;
 
 /// Maximum characters of a quote in a list.
@@ -53,7 +54,7 @@ pub(crate) async fn run(app: &App, args: &ClaimsArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     for claim in &listed.claims {
-        print(app, claim)?;
+        print(app, snapshot, claim).await?;
     }
     let more = listed.total - listed.claims.len();
     match (listed.total, more) {
@@ -65,35 +66,44 @@ pub(crate) async fn run(app: &App, args: &ClaimsArgs) -> anyhow::Result<Exit> {
 }
 
 /// Prints a claim with the quotes that state it and the quote that ended it.
-pub(crate) fn print(app: &App, listed: &ListedClaim) -> anyhow::Result<()> {
+async fn print(app: &App, snapshot: &dyn Snapshot, listed: &ListedClaim) -> anyhow::Result<()> {
     let output = &app.output;
+    let stating: Vec<&ListedQuote> = listed.quoted.iter().take(MAX_QUOTES).collect();
+    // One sentence can state both dates.
+    let ending = listed.retired_by.first().filter(|quote| !stating.contains(quote));
+    let quotes: Vec<&ListedQuote> = stating.iter().copied().chain(ending).collect();
+    let places = places_of(snapshot, &quotes).await?;
+    let print_quote = |before: &str, quote: &ListedQuote, place: &str| {
+        let text = one_line(&quote.text, QUOTE_CHARS);
+        output.line(format_args!("  {before}\u{201c}{text}\u{201d} {}", output.faint(place)))
+    };
     output.line(output.heading(&plain(&listed.line)))?;
-    for quote in listed.quoted.iter().take(MAX_QUOTES) {
-        print_quote(app, "", quote)?;
+    for (quote, place) in stating.iter().zip(&places) {
+        print_quote("", quote, place)?;
     }
     let more = listed.quoted.len().saturating_sub(MAX_QUOTES);
     if more > 0 {
         output.line(output.faint(&format!("  and {more} more")))?;
     }
-    if let Some(retired) = &listed.claim.retired {
+    if let (Some(retired), Some(quote), Some(place)) = (&listed.claim.retired, ending, places.last()) {
         let why = match retired.by {
             RetiredBy::EndDate => "ended: ",
             RetiredBy::Successor => "succeeded: ",
             RetiredBy::Denial => "denied: ",
         };
-        for quote in listed.retired_by.iter().take(1) {
-            print_quote(app, why, quote)?;
-        }
+        print_quote(why, quote, place)?;
     }
     Ok(())
 }
 
-fn print_quote(app: &App, before: &str, quote: &ListedQuote) -> anyhow::Result<()> {
-    let output = &app.output;
-    output.line(format_args!(
-        "  {before}\u{201c}{}\u{201d} {}",
-        one_line(&quote.text, QUOTE_CHARS),
-        output.faint(&plain(&quote.source))
-    ))?;
-    Ok(())
+/// Returns where each quote is, in order: a source with a line or page.
+async fn places_of(snapshot: &dyn Snapshot, quotes: &[&ListedQuote]) -> anyhow::Result<Vec<String>> {
+    let ids: Vec<DocumentId> = quotes.iter().map(|quote| quote.document.clone()).collect();
+    let (documents, texts) = (snapshot.documents(&ids).await?, snapshot.texts(&ids).await?);
+    let places = quotes.iter().zip(documents).zip(texts).map(|((quote, document), text)| {
+        let (Some(document), Some(text)) = (document, text) else { return name(&quote.source) };
+        let lines = quote.span.lines_in(&text);
+        place(&document.source, lines, document.lines_match_source, document.place_of(quote.span).as_ref())
+    });
+    Ok(places.collect())
 }

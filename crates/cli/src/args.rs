@@ -348,8 +348,8 @@ pub(crate) struct RepairArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
-    /// Sources, ids, or starts of ids; with conditions, only those that meet all conditions. For a folder, such as docs, use
-    /// --source 'docs/**'
+    /// Sources, ids, or starts of ids; a folder stands for all documents below it. With conditions, only those that meet all
+    /// conditions
     #[arg(
         required_unless_present_any = ["track", "source", "meta", "after", "before", "status"],
         value_name = "DOC"
@@ -363,7 +363,7 @@ pub(crate) struct RmArgs {
     /// List what would be removed, and remove nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Remove the documents that match the conditions; without --yes they are only listed
+    /// Remove the documents that match the conditions or are below a folder; without --yes they are only listed
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) yes: bool,
 }

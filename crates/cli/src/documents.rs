@@ -5,13 +5,18 @@ use std::path::Path;
 
 use graphloom::files::source_name;
 use graphloom_core::{Document, DocumentId, Snapshot, TrackId, table};
+use graphloom_providers::web::is_web_address;
 
 use crate::fault::Fault;
+use crate::output::render::name;
 use graphloom::nearest;
 use graphloom::project::Here;
 
 /// Maximum matches and near matches listed in an error.
 const MOST_NAMED: usize = 5;
+
+/// Documents per read.
+const PAGE: usize = 500;
 
 /// Returns the documents that `reference` names. If a source has two versions, returns both, the live one first.
 ///
@@ -36,10 +41,11 @@ pub(crate) async fn find(
     }
     let matches = by_prefix(snapshot, reference).await?;
     match matches.len() {
-        0 => Err(unknown(snapshot, reference).await?),
+        0 => Err(unknown(snapshot, reference, here).await?),
         1 => Ok(matches),
         _ => {
-            let named: Vec<String> = matches.iter().map(|it| format!("{} ({})", it.id, it.source)).collect();
+            let named: Vec<String> =
+                matches.iter().map(|it| format!("{} ({})", it.id, name(&it.source))).collect();
             Err(Fault::failed(format!("{reference:?} matches several ids: {}", named.join(", ")))
                 .help("use a longer id or the source")
                 .into())
@@ -78,6 +84,33 @@ pub(crate) async fn ids_of_tracks(
     Ok(ids)
 }
 
+/// Returns the documents whose file is below this folder, staged ones included. The current folder can be `.`.
+pub(crate) async fn below(
+    snapshot: &dyn Snapshot,
+    folder: &str,
+    here: &Here,
+) -> anyhow::Result<Vec<Document>> {
+    let Ok(folder) = source_name(Path::new(folder), here) else { return Ok(Vec::new()) };
+    // The sources of the project folder have no prefix in common.
+    let prefix = if folder.is_empty() { folder } else { format!("{folder}/") };
+    let is_below = |source: &str| match prefix.is_empty() {
+        true => !source.starts_with('/') && !is_web_address(source),
+        false => source.starts_with(&prefix),
+    };
+    let mut found = Vec::new();
+    let mut after = (prefix.clone(), DocumentId::from_stored(""));
+    loop {
+        let page = snapshot.scan(table::DocumentsBySource, Some(&after), PAGE).await?;
+        let Some(last) = page.last() else { return Ok(found) };
+        after = (last.source.clone(), last.id.clone());
+        let is_past = !last.source.starts_with(&prefix);
+        found.extend(page.into_iter().filter(|document| is_below(&document.source)));
+        if is_past {
+            return Ok(found);
+        }
+    }
+}
+
 /// Returns the error for a run without documents.
 fn no_track(track: &TrackId) -> Fault {
     Fault::failed(format!("run {track} has no documents"))
@@ -102,14 +135,21 @@ async fn by_prefix(snapshot: &dyn Snapshot, reference: &str) -> anyhow::Result<V
     Ok(page.into_iter().take_while(|document| document.id.as_str().starts_with(&prefix)).collect())
 }
 
-async fn unknown(snapshot: &dyn Snapshot, reference: &str) -> anyhow::Result<anyhow::Error> {
+async fn unknown(snapshot: &dyn Snapshot, reference: &str, here: &Here) -> anyhow::Result<anyhow::Error> {
+    if !below(snapshot, reference, here).await?.is_empty() {
+        let folder = source_name(Path::new(reference), here)?;
+        let pattern = if folder.is_empty() { "**".to_owned() } else { format!("{folder}/**") };
+        return Ok(Fault::failed(format!("{reference:?} is a folder, not a document"))
+            .help(format!("`graphloom status --source '{}'` lists its documents", name(&pattern)))
+            .into());
+    }
     let documents = all(snapshot).await?;
     let sources = documents.iter().map(|document| document.source.as_str());
     let near = nearest(reference, sources, MOST_NAMED);
     let fault = Fault::failed(format!("the workspace has no document {reference:?}"));
     let help = match near.as_slice() {
         [] => "`graphloom status` lists all documents".to_owned(),
-        near => format!("did you mean {}?", near.join(", ")),
+        near => format!("did you mean {}?", name(&near.join(", "))),
     };
     Ok(fault.help(help).into())
 }

@@ -41,3 +41,22 @@ fn removing_an_unknown_document_suggests_similar_names_and_removes_nothing() {
     ran.says("no document \"docs/chater.md\"").says("help: did you mean docs/charter.md?");
     assert_eq!(graphloom.hash(), before);
 }
+
+#[test]
+fn a_folder_stands_for_the_documents_below_it_and_its_removal_is_confirmed() {
+    let graphloom = Graphloom::new();
+    for file in ["inner/a.md", "inner/deep/b.md", "inner.md", "outer/c.md"] {
+        graphloom.write(file, format!("Ada Lovelace wrote the program {file}.\n"));
+    }
+    graphloom.ok(&["add", "inner", "inner.md", "outer"]);
+    let asked = graphloom.run(&["rm", "inner/"]).exits(2);
+    let asked = asked.says("would remove inner/a.md").says("would remove inner/deep/b.md");
+    asked.says("nothing was removed: 2 documents are below inner/").says("add --yes");
+    graphloom.run(&["show", "inner"]).exits(1).says("--source 'inner/**'` lists its documents");
+    assert_eq!(graphloom.json(&["status"])["counts"]["documents"], 4);
+
+    graphloom.run(&["rm", "inner", "--yes"]).exits(0).says("2 documents,");
+    graphloom.run(&["show", "inner.md"]).exits(0);
+    graphloom.run(&["rm", ".", "--dry-run"]).exits(0).says("2 documents would be removed");
+    graphloom.run(&["rm", "inner"]).exits(1).says("no document \"inner\"");
+}

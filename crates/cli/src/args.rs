@@ -251,7 +251,7 @@ pub(crate) struct AddArgs {
     /// Keep running and add new and changed files until Ctrl-C
     #[arg(long, conflicts_with = "no_wait")]
     pub(crate) watch: bool,
-    /// Remove documents below the given folders whose file was deleted
+    /// Remove documents below the given folders whose file is gone
     #[arg(long, conflicts_with_all = ["estimate", "no_wait"])]
     pub(crate) prune: bool,
     /// Print an estimate of the cost; send nothing and store nothing

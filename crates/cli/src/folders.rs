@@ -26,7 +26,7 @@ pub(crate) type Look = BTreeMap<String, Stamp>;
 pub(crate) struct Changes {
     /// New and changed files, by source.
     pub(crate) changed: Vec<(String, PathBuf)>,
-    /// Sources whose file was deleted.
+    /// Sources whose file was deleted, or is no longer a file to add.
     pub(crate) gone: Vec<String>,
 }
 
@@ -53,6 +53,11 @@ impl Folders {
     /// The number of files.
     pub(crate) fn len(&self) -> usize {
         self.reported.len()
+    }
+
+    /// Whether there is a file with this source.
+    pub(crate) fn has(&self, source: &str) -> bool {
+        self.reported.contains_key(source)
     }
 
     /// Whether a change has not settled yet.

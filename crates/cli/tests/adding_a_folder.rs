@@ -73,6 +73,64 @@ fn documents_whose_files_are_gone_are_counted_and_removed_with_prune() {
 
 #[cfg(unix)]
 #[test]
+fn a_document_is_pruned_if_a_link_or_a_folder_takes_the_place_of_its_file() {
+    use std::os::unix::fs::symlink;
+    let graphloom = Graphloom::new();
+    for file in ["d/link.md", "d/folder.md", "d/sub/deep.md", "d/named.txt"] {
+        graphloom.write(file, format!("Bo Lind leads {file}.\n"));
+    }
+    graphloom.write("real.md", "Zed Quill leads Ruff.\n");
+    symlink("../real.md", graphloom.path("d/own.md")).expect("linked");
+    graphloom.ok(&["add", "d", "d/own.md"]);
+    std::fs::remove_file(graphloom.path("d/link.md")).expect("removed");
+    symlink("../real.md", graphloom.path("d/link.md")).expect("linked");
+    std::fs::remove_file(graphloom.path("d/folder.md")).expect("removed");
+    graphloom.write("d/folder.md/inner.bin", "");
+    std::fs::rename(graphloom.path("d/sub"), graphloom.path("moved")).expect("moved");
+    symlink("../moved", graphloom.path("d/sub")).expect("linked");
+
+    let pruned = graphloom.run(&["add", "d", "--prune"]).exits(0);
+    let pruned = pruned.says("removed 3 documents below d that have no file any more");
+    // This link was added by its own name.
+    pruned.says(
+        "1 document below d has a file that `add` skips in folders: d/own.md; `graphloom rm` removes it",
+    );
+    assert_eq!(graphloom.json(&["status"])["counts"]["documents"], 2);
+}
+
+#[test]
+fn a_document_whose_file_is_ignored_now_stays_and_is_reported() {
+    let graphloom = Graphloom::new();
+    graphloom.write("d/kept.md", "Grace Hopper found a moth.\n");
+    graphloom.write("d/secret.md", "Ada Lovelace wrote the first program.\n");
+    graphloom.ok(&["add", "d"]);
+    graphloom.write("d/.gitignore", "secret.md\n");
+    let ran = graphloom.run(&["add", "d", "--prune"]).exits(0);
+    ran.says("has a file that `add` skips in folders: d/secret.md; `graphloom rm` removes it");
+    let named = graphloom.ok(&["add", "d", "d/secret.md"]);
+    assert!(!named.contains("skips in folders"), "{named}");
+    let told = graphloom.ok(&["--json", "add", "d"]);
+    assert!(told.contains(r#""left_out":["d/secret.md"]"#), "{told}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_name_with_line_ends_is_printed_on_one_line() {
+    let graphloom = Graphloom::new();
+    graphloom.write("d/one\ntwo\tthree.md", "Grace Hopper found a moth.\n");
+    graphloom.ok(&["add", "d"]);
+    let one_line = "d/one\u{fffd}two\u{fffd}three.md";
+    let source = "d/one\ntwo\tthree.md";
+    let commands: [&[&str]; 4] =
+        [&["ask", "Who found a moth?"], &["search", "moth"], &["status"], &["show", source]];
+    for command in commands {
+        graphloom.run(command).exits(0).says(one_line);
+    }
+    graphloom.run(&["rm", source]).exits(0).says(one_line);
+}
+
+#[cfg(unix)]
+#[test]
 fn nothing_is_pruned_if_a_folder_cannot_be_read() {
     use std::fs::{Permissions, set_permissions};
     use std::os::unix::fs::PermissionsExt;
@@ -113,8 +171,8 @@ fn other_encodings_are_read_and_reported() {
         .collect();
     graphloom.write("docs/wide.txt", utf16);
     let ran = graphloom.run(&["add", "docs"]).exits(0);
-    ran.says("not UTF-8, read as: docs/latin.txt: windows-1252")
-        .says("not UTF-8, read as: docs/wide.txt: UTF-16LE");
+    ran.says("not UTF-8: docs/latin.txt: read as windows-1252")
+        .says("not UTF-8: docs/wide.txt: read as UTF-16LE");
     assert!(graphloom.ok(&["show", "docs/latin.txt", "--text"]).contains("Café an der Straße"));
     assert!(graphloom.ok(&["show", "docs/wide.txt", "--text"]).contains("Grace Hopper"));
 }

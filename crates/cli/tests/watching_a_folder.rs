@@ -143,6 +143,23 @@ fn without_prune_the_document_of_a_missing_file_stays_and_is_reported() {
 }
 
 #[test]
+fn a_deleted_file_is_all_that_is_reported_when_nothing_else_changed() {
+    let graphloom = docs();
+    graphloom.ok(&["add", "docs"]);
+    let mut command = graphloom.command(&["add", "docs", "--watch", "--prune"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs");
+    let mut notes = BufReader::new(child.stderr.take().expect("piped")).lines();
+    assert!(notes.any(|line| line.is_ok_and(|line| line.contains("watching 2 files"))));
+    fs::remove_file(graphloom.path("docs/b.md")).expect("removed");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
+    let removed = "removed docs/b.md: its file was deleted";
+    let before: Vec<String> = lines.by_ref().take_while(|line| line != removed).collect();
+    let _ = child.kill();
+    let _ = child.wait();
+    assert_eq!(before, ["0 documents accepted, 2 unchanged"], "then {:?}", lines.next());
+}
+
+#[test]
 fn a_folder_that_is_missing_for_a_while_removes_no_document() {
     let graphloom = docs();
     let watching = Watching::start(&graphloom, &["--prune"]);

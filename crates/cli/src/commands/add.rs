@@ -1,34 +1,32 @@
 //! `graphloom add`: files, folders and web pages in, graph out.
 
+mod summary;
+
 use graphloom::files::{self, Files, WalkEntry};
-use graphloom_core::{DocumentStatus, Format, ModelError, TrackId};
+use graphloom_core::{Format, ModelError, TrackId};
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, Acceptance, Estimator, IndexError, Source, SourceText};
 use graphloom_providers::web::{self, FetchConfig, FetchError};
 use graphloom_readers::{ParseLimits, format_by_media_type};
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::indexing::{RunOutcome, Session};
+use super::indexing::Session;
 use super::watch::{self, Watch, Watching};
 use super::{App, estimate, indexing};
 use crate::args::AddArgs;
 use crate::fault::{Exit, Fault};
 use crate::interrupt::Interrupt;
 use crate::output::progress::ProgressView;
-use crate::output::render::{as_new_versions, count, one_line, plain};
 use crate::{remedies, wire};
+pub(super) use summary::Summary;
 
 /// Bytes to read before committing; one larger file may exceed it.
 const MAX_BYTES_IN_FLIGHT: usize = 16 * 1024 * 1024;
 
 /// Maximum documents in one commit.
 const MAX_DOCUMENTS_IN_FLIGHT: usize = 256;
-
-/// Maximum lines printed per kind of remark; `--json` prints all.
-const MOST_PRINTED: usize = 20;
 
 /// Adds the documents and indexes them.
 pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
@@ -97,7 +95,7 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
         leave(app, args, &indexing.engine, &mut summary).await?;
     }
     summary.print(app)?;
-    print_gone(app, args, &summary)?;
+    summary.print_gone(app, &folders(app, args), args.prune && !args.watch)?;
     summary.run.print_end(app);
     if !args.watch && summary.run.has_finished() && !app.output.json {
         app.output.note(format_args!("Next: `graphloom ask \"YOUR QUESTION\"`"));
@@ -156,12 +154,14 @@ fn on_disk(args: &AddArgs, option: &str) -> anyhow::Result<Vec<PathBuf>> {
 
 /// Finds documents below the given folders whose file is gone, and removes them with `--prune`.
 async fn leave(app: &App, args: &AddArgs, engine: &Engine, summary: &mut Summary) -> anyhow::Result<()> {
-    let folders: Vec<PathBuf> = folders(app, args).cloned().collect();
+    let folders = folders(app, args);
     if folders.is_empty() {
         return Ok(());
     }
     let snapshot = engine.store.snapshot().await?;
-    summary.gone = watch::missing(app, snapshot.as_ref(), &folders).await?;
+    let walked = &summary.walked;
+    let unread = watch::unread(app, snapshot.as_ref(), &folders, |source| walked.contains(source)).await?;
+    (summary.gone, summary.left_out) = (unread.gone, unread.left_out);
     if args.prune && !summary.gone.is_empty() {
         let documents = snapshot.documents_of_sources(&summary.gone).await?;
         drop(snapshot);
@@ -173,9 +173,9 @@ async fn leave(app: &App, args: &AddArgs, engine: &Engine, summary: &mut Summary
 }
 
 /// Returns the given folders.
-fn folders<'a>(app: &App, args: &'a AddArgs) -> impl Iterator<Item = &'a PathBuf> {
-    let here = app.here.folder.clone();
-    args.paths.iter().filter(move |path| is_file(path) && here.join(path).is_dir())
+fn folders(app: &App, args: &AddArgs) -> Vec<PathBuf> {
+    let is_folder = |path: &&PathBuf| is_file(path) && app.here.folder.join(path).is_dir();
+    args.paths.iter().filter(is_folder).cloned().collect()
 }
 
 /// Prints the estimated cost of adding. Sends nothing and stores nothing.
@@ -183,7 +183,7 @@ async fn estimate(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     let engine = wire::estimating(app).await?;
     let interrupt = Interrupt::listen()?;
     let view = ProgressView::new(app.output.clone());
-    let mut summary = Summary { estimates: true, ..Summary::default() };
+    let mut summary = Summary::of_estimate();
     let estimator = Estimator::start(&engine, wire::embeds_by_service(&engine)).await?;
     let mut sink = Sink::Estimate(Box::new(estimator));
     accept_all(app, args, &mut sink, &interrupt, &view, &mut summary).await?;
@@ -195,10 +195,9 @@ async fn estimate(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
         estimate::print(app, estimator.finish())?;
     }
     if !app.output.json {
-        print_remarks(app, "refused", summary.refused.iter())?;
-        print_skipped(app, &summary.skipped)?;
+        summary.print_unread(app)?;
     }
-    Ok(if summary.refused.is_empty() { Exit::Done } else { Exit::Partly })
+    Ok(if summary.is_complete() { Exit::Done } else { Exit::Partly })
 }
 
 /// Where accepted sources go.
@@ -224,63 +223,6 @@ impl Sink<'_> {
             Self::Estimate(estimator) => estimator.limits(),
         }
     }
-}
-
-/// The outcome of an add.
-#[derive(Debug, Default, Serialize)]
-pub(super) struct Summary {
-    /// The name of the run.
-    track: Option<TrackId>,
-    accepted: u64,
-    replaced: u64,
-    unchanged: u64,
-    /// Already known documents that stopped or have failed chunks.
-    unchanged_with_failures: Vec<String>,
-    /// Already known documents that were cancelled.
-    unchanged_cancelled: Vec<String>,
-    /// Whether a later command has to index the documents.
-    left_waiting: bool,
-    refused: Vec<Remark>,
-    skipped: Vec<Remark>,
-    same_content: Vec<Remark>,
-    other_encodings: Vec<Remark>,
-    partly_read: Vec<Remark>,
-    /// Documents below the given folders whose file is gone.
-    gone: Vec<String>,
-    /// Whether these were removed.
-    pruned: bool,
-    /// Whether a path does not exist or a part of a folder could not be read. Its files would look deleted.
-    #[serde(skip)]
-    has_unread_paths: bool,
-    pub(super) run: RunOutcome,
-    /// Whether this is an estimate; single sources are not reported then.
-    #[serde(skip)]
-    estimates: bool,
-}
-
-/// A source and a remark about it.
-#[derive(Debug, Serialize)]
-struct Remark {
-    source: String,
-    what: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    remedy: Option<String>,
-}
-
-/// A line of `--json` output: the outcome of one source.
-#[derive(Serialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
-enum Line<'a> {
-    Source {
-        source: &'a str,
-        #[serde(flatten)]
-        acceptance: &'a Acceptance,
-    },
-    Skipped {
-        source: &'a str,
-        reason: &'a str,
-    },
-    Summary(&'a Summary),
 }
 
 /// Reads and accepts all sources in bounded batches, until done or interrupted.
@@ -320,6 +262,7 @@ async fn accept_all(
             WalkEntry::File { source, path } => {
                 files_found += 1;
                 view.reading(files_found, &source);
+                summary.walked.insert(source.clone());
                 match files::read(&path, most) {
                     Ok(bytes) => batch.push(source, bytes, None),
                     Err(error) => summary.refuse(app, source, files::reason(&error), None)?,
@@ -417,194 +360,6 @@ impl Batch {
         }
         Ok(())
     }
-}
-
-impl Summary {
-    /// An empty summary for the run with this name.
-    pub(super) fn of(track: &TrackId) -> Self {
-        Self { track: Some(track.clone()), ..Self::default() }
-    }
-
-    /// Records that a source could not be read.
-    pub(super) fn refuse(
-        &mut self,
-        app: &App,
-        source: String,
-        reason: String,
-        remedy: Option<String>,
-    ) -> anyhow::Result<()> {
-        self.take(app, source, Acceptance::Refused { reason, remedy })
-    }
-
-    /// Records that an entry of a folder is not a document.
-    fn skip(&mut self, app: &App, source: String, reason: String) -> anyhow::Result<()> {
-        if app.output.json && !self.estimates {
-            app.output.json(&Line::Skipped { source: &source, reason: &reason })?;
-        }
-        self.skipped.push(Remark { source, what: reason, remedy: None });
-        Ok(())
-    }
-
-    fn take(&mut self, app: &App, source: String, acceptance: Acceptance) -> anyhow::Result<()> {
-        if app.output.json && !self.estimates {
-            app.output.json(&Line::Source { source: &source, acceptance: &acceptance })?;
-        }
-        match acceptance {
-            Acceptance::Accepted { encoding, same_content_as, remarks, replaces, document: _ } => {
-                let partly =
-                    remarks.into_iter().map(|what| Remark { source: source.clone(), what, remedy: None });
-                self.partly_read.extend(partly);
-                self.accepted += 1;
-                self.replaced += u64::from(replaces.is_some());
-                if !matches!(encoding.as_str(), "UTF-8" | "UTF-8 with BOM") {
-                    self.other_encodings.push(Remark {
-                        source: source.clone(),
-                        what: encoding,
-                        remedy: None,
-                    });
-                }
-                if let Some(first) = same_content_as.first() {
-                    let more = same_content_as.len() - 1;
-                    let others = if more > 0 { format!(" and {more} more") } else { String::new() };
-                    self.same_content.push(Remark { source, what: format!("{first}{others}"), remedy: None });
-                }
-            }
-            Acceptance::Unchanged { status, document: _ } => {
-                self.unchanged += 1;
-                match status {
-                    DocumentStatus::Incomplete { .. } | DocumentStatus::Failed { .. } => {
-                        self.unchanged_with_failures.push(source);
-                    }
-                    DocumentStatus::Cancelled { .. } => self.unchanged_cancelled.push(source),
-                    DocumentStatus::Waiting
-                    | DocumentStatus::Indexing { .. }
-                    | DocumentStatus::Ready { .. } => {}
-                }
-            }
-            Acceptance::Refused { reason, remedy } => {
-                self.refused.push(Remark { source, what: reason, remedy })
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn exit(&self) -> Exit {
-        match self.run.exit() {
-            Exit::Done if !self.refused.is_empty() => Exit::Partly,
-            exit => exit,
-        }
-    }
-
-    pub(super) fn print(&self, app: &App) -> anyhow::Result<()> {
-        if app.output.json {
-            app.output.json(&Line::Summary(self))?;
-            return Ok(());
-        }
-        let mut parts = vec![format!("{} accepted", count(self.accepted, "document"))];
-        parts.extend(as_new_versions(self.replaced));
-        for (number, what) in [
-            (self.unchanged, "unchanged"),
-            (self.refused.len() as u64, "refused"),
-            (self.skipped.len() as u64, "skipped"),
-        ] {
-            if number > 0 {
-                parts.push(format!("{number} {what}"));
-            }
-        }
-        app.output.summary(parts.join(", "))?;
-        if self.accepted + self.unchanged == 0 && self.refused.is_empty() && !self.run.has_worked() {
-            let why =
-                "in folders, hidden files and files matched by .gitignore or .graphloomignore are skipped";
-            app.output.summary(format!("nothing to add: {why}; name a file to add it anyway"))?;
-        }
-        print_remarks(app, "refused", self.refused.iter())?;
-        print_skipped(app, &self.skipped)?;
-        if !app.output.quiet {
-            print_remarks(app, "same content as another document", self.same_content.iter())?;
-            print_remarks(app, "not UTF-8, read as", self.other_encodings.iter())?;
-        }
-        print_remarks(app, "partly read", self.partly_read.iter())?;
-        self.run.print(app, "retry")?;
-        if !self.unchanged_with_failures.is_empty() && self.run.failures.total == 0 {
-            let number = count(self.unchanged_with_failures.len() as u64, "unchanged document");
-            app.output
-                .summary(format_args!("{number} with earlier failures: `graphloom retry` retries them"))?;
-        }
-        if !self.unchanged_cancelled.is_empty() {
-            let number = count(self.unchanged_cancelled.len() as u64, "unchanged document");
-            app.output.summary(format_args!(
-                "{number} cancelled earlier: `graphloom retry --cancelled` queues them again"
-            ))?;
-        }
-        Ok(())
-    }
-}
-
-/// Prints how many documents have no file any more, and whether they were removed.
-fn print_gone(app: &App, args: &AddArgs, summary: &Summary) -> anyhow::Result<()> {
-    if args.prune && !args.watch && summary.has_unread_paths {
-        app.output.warn("nothing was removed: a path could not be read, so its files may still exist");
-    }
-    if app.output.json || summary.gone.is_empty() {
-        return Ok(());
-    }
-    let folders: Vec<String> = folders(app, args).map(|folder| folder.display().to_string()).collect();
-    let number = count(summary.gone.len() as u64, "document");
-    let documents = format!("{number} below {}", one_line(&folders.join(", "), 200));
-    let (have, them) = if summary.gone.len() == 1 { ("has", "it") } else { ("have", "them") };
-    app.output.summary(match summary.pruned {
-        true => format!("removed {documents} that {have} no file any more"),
-        false => format!("{documents} {have} no file any more; `--prune` removes {them}"),
-    })?;
-    Ok(())
-}
-
-/// Prints skipped files: one per line, but all unsupported kinds in one line.
-fn print_skipped(app: &App, skipped: &[Remark]) -> anyhow::Result<()> {
-    if app.output.quiet {
-        return Ok(());
-    }
-    let kind = |remark: &Remark| {
-        let rest = remark.what.strip_prefix(files::UNSUPPORTED_KIND)?;
-        rest.split(' ').next().map(str::to_owned)
-    };
-    let (alike, mut single): (Vec<&Remark>, Vec<&Remark>) =
-        skipped.iter().partition(|remark| kind(remark).is_some());
-    if alike.len() > 1 {
-        let mut of_kinds: BTreeMap<String, usize> = BTreeMap::new();
-        alike
-            .iter()
-            .filter_map(|remark| kind(remark))
-            .for_each(|kind| *of_kinds.entry(kind).or_default() += 1);
-        let mut kinds: Vec<(String, usize)> = of_kinds.into_iter().collect();
-        kinds.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
-        let kinds: Vec<String> = kinds.into_iter().map(|(kind, number)| format!("{number} {kind}")).collect();
-        app.output.line(format_args!(
-            "skipped: {} of unsupported kinds: {}",
-            count(alike.len() as u64, "file"),
-            one_line(&kinds.join(", "), 300)
-        ))?;
-    } else {
-        single.extend(alike);
-    }
-    print_remarks(app, "skipped", single.into_iter())
-}
-
-fn print_remarks<'a>(
-    app: &App,
-    kind: &str,
-    mut remarks: impl ExactSizeIterator<Item = &'a Remark>,
-) -> anyhow::Result<()> {
-    for Remark { source, what, remedy } in remarks.by_ref().take(MOST_PRINTED) {
-        let remedy =
-            remedy.as_ref().map(|remedy| format!(" ({})", one_line(remedy, 200))).unwrap_or_default();
-        app.output.trouble(format_args!("{kind}: {}: {}{remedy}", plain(source), one_line(what, 300)))?;
-    }
-    let more = remarks.len();
-    if more > 0 {
-        app.output.trouble(format_args!("{kind}: {more} more; --json lists all"))?;
-    }
-    Ok(())
 }
 
 fn is_stdin(path: &Path) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use anyhow::Context;
 use graphloom::files::{self, source_name};
@@ -21,7 +21,7 @@ use crate::fault::{Exit, Fault};
 use crate::folders::{self, Folders, Look};
 use crate::interrupt::Interrupt;
 use crate::output::progress::ProgressView;
-use crate::output::render::{count, one_line, plain};
+use crate::output::render::{count, name, one_line};
 use crate::wire::{self, Indexing};
 
 /// Interval between snapshots while a change has not settled, and delay after an event.
@@ -107,9 +107,10 @@ impl Watch {
         interrupt: &Interrupt,
         view: &ProgressView,
     ) -> anyhow::Result<Exit> {
-        let missing =
-            missing(app, watching.indexing.engine.store.snapshot().await?.as_ref(), &self.paths).await?;
-        self.leave(app, watching, missing).await?;
+        let snapshot = watching.indexing.engine.store.snapshot().await?;
+        let unread = unread(app, snapshot.as_ref(), &self.paths, |source| self.folders.has(source)).await?;
+        drop(snapshot);
+        self.leave(app, watching, unread.gone).await?;
         let files = self.folders.len();
         if app.output.json {
             app.output.json(&Line::Watching { paths: &self.paths, files })?;
@@ -194,7 +195,9 @@ impl Watch {
         }
         summary.run = indexing::run(app, watching.indexing, interrupt, view).await?;
         self.note(&summary.run);
-        summary.print(app)?;
+        if app.output.json || !summary.is_idle() {
+            summary.print(app)?;
+        }
         summary.run.print_end(app);
         let exit = summary.exit();
         if exit != Exit::Interrupted {
@@ -223,14 +226,18 @@ impl Watch {
         }
         for (source, _) in known {
             let removed = watching.prune;
+            let why = match app.here.root.join(source).is_file() {
+                true => "`add` no longer reads its file",
+                false => "its file was deleted",
+            };
             if app.output.json {
                 app.output.json(&Line::Gone { source, removed })?;
             } else if removed {
-                app.output.line(format_args!("removed {}: its file was deleted", plain(source)))?;
+                app.output.line(format_args!("removed {}: {why}", name(source)))?;
             } else {
                 app.output.advise(format_args!(
-                    "{}: its file was deleted; the document stays, `graphloom rm` or --prune removes it",
-                    plain(source)
+                    "{}: {why}; the document stays, `graphloom rm` or --prune removes it",
+                    name(source)
                 ))?;
             }
         }
@@ -320,30 +327,65 @@ async fn waits(indexing: &Indexing) -> anyhow::Result<bool> {
     Ok(!paused && !snapshot.claimable_jobs(wire::now(), 1).await?.is_empty())
 }
 
-/// Returns the sources of stored documents in `paths` whose file does not exist.
-pub(super) async fn missing(
+/// Documents below folders whose file a walk of these folders does not return.
+#[derive(Debug, Default)]
+pub(super) struct Unread {
+    /// Sources without a file: deleted, or a link or a folder has taken its place.
+    pub(super) gone: Vec<String>,
+    /// Sources whose file is there. It was added by its own name, or an ignore file names it now.
+    pub(super) left_out: Vec<String>,
+}
+
+/// Returns the stored documents below `paths` whose file the walk of these paths did not return.
+///
+/// - `is_walked`: whether the walk returned a file with this source.
+pub(super) async fn unread(
     app: &App,
     snapshot: &dyn Snapshot,
     paths: &[PathBuf],
-) -> anyhow::Result<Vec<String>> {
+    is_walked: impl Fn(&str) -> bool,
+) -> anyhow::Result<Unread> {
     let roots: Vec<PathBuf> =
         paths.iter().filter_map(|path| app.here.folder.join(path).canonicalize().ok()).collect();
-    let is_missing = |document: &Document| {
-        let path = app.here.root.join(&document.source);
-        let is_named_by_path = source_name(&path, &app.here).is_ok_and(|name| name == document.source);
-        is_named_by_path
-            && document.visibility == Visibility::Live
-            && roots.iter().any(|root| path.starts_with(root))
-            && std::fs::symlink_metadata(&path)
-                .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
-    };
-    let mut missing = Vec::new();
+    let mut unread = Unread::default();
     let mut pages = snapshot.pages(table::Documents);
     while let Some(page) = pages.next().await? {
-        missing.extend(page.into_iter().filter(is_missing).map(|document| document.source));
+        for document in page {
+            let path = app.here.root.join(&document.source);
+            let is_named_by_path = source_name(&path, &app.here).is_ok_and(|name| name == document.source);
+            if is_walked(&document.source)
+                || document.visibility != Visibility::Live
+                || !is_named_by_path
+                || !roots.iter().any(|root| path.starts_with(root))
+            {
+                continue;
+            }
+            let sources = if is_gone(&path, &document) { &mut unread.gone } else { &mut unread.left_out };
+            sources.push(document.source);
+        }
     }
     // If a folder disappeared in the meantime, its files cannot be checked.
     let are_there = roots.iter().all(|root| root.exists());
-    missing.sort();
-    Ok(if are_there { missing } else { Vec::new() })
+    unread.gone.sort();
+    unread.left_out.sort();
+    Ok(if are_there { unread } else { Unread::default() })
+}
+
+/// True if the file that a document was read from is no longer at its path.
+fn is_gone(path: &Path, document: &Document) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    let metadata = match std::fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) => return matches!(error.kind(), NotFound | NotADirectory),
+    };
+    // A source name contains no links to folders.
+    if path.parent().is_some_and(|parent| parent.canonicalize().is_ok_and(|real| real != parent)) {
+        return true;
+    }
+    if !metadata.is_symlink() {
+        return !metadata.is_file();
+    }
+    // A link that is older than the document was added by its own name.
+    let added = UNIX_EPOCH + Duration::from_millis(document.added_at.0);
+    !path.is_file() || metadata.modified().is_ok_and(|made| made > added)
 }

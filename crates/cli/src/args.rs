@@ -30,7 +30,7 @@ pub(crate) use eval::{
 };
 pub(crate) use filter::{ConditionArgs, FilterArgs};
 pub(crate) use graph::{ExportArgs, ExportTo, GraphArgs, GraphCommand, HowArgs};
-pub(crate) use help::{command, parse};
+pub(crate) use help::{command, meant_for_graph, parse};
 pub(crate) use import::{ImportArgs, ImportCommand};
 pub(crate) use place::PlaceOptions;
 pub(crate) use queue::{CancelArgs, ContextualizeArgs, ReEmbedArgs, ReExtractArgs, WorkArgs, WorkerArgs};

@@ -84,8 +84,12 @@ fn print(message: &str, help: Option<&str>, exit: Exit, json: bool) {
 fn exit_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     let library = cause.downcast_ref::<graphloom::Error>();
     let question = cause.downcast_ref().or_else(|| library?.question());
-    if let Some(QueryError::NothingAllowed | QueryError::NothingNamed { .. }) = question {
-        return Some(Exit::NothingFound);
+    match question {
+        Some(QueryError::NothingAllowed | QueryError::NothingNamed { .. }) => {
+            return Some(Exit::NothingFound);
+        }
+        Some(QueryError::Empty) => return Some(Exit::Usage),
+        _ => {}
     }
     if let Some(IndexError::OtherSettings(_) | IndexError::AbsentModels(_)) = cause.downcast_ref() {
         return Some(Exit::Usage);

@@ -123,3 +123,14 @@ fn an_export_with_a_filter_contains_only_matching_documents() {
         "{exported}"
     );
 }
+
+#[test]
+fn status_says_how_many_documents_follow_and_if_none_match() {
+    let graphloom = Graphloom::new();
+    for number in 0..5 {
+        graphloom.write(&format!("docs/{number}.md"), format!("Ada Lovelace wrote program {number}.\n"));
+    }
+    graphloom.ok(&["add", "docs"]);
+    graphloom.run(&["status", "--limit", "2"]).exits(0).says("  and 3 more; --next doc-");
+    graphloom.run(&["status", "--source", "nothing*"]).exits(0).says("no document matches");
+}

@@ -30,6 +30,10 @@ fn chunks_without_records_are_counted_and_cause_a_warning_if_they_are_the_majori
     assert!(added.stderr.contains("warning: in 3 of 4 chunks no entity was named"), "{}", added.stderr);
     graphloom.run(&["status"]).exits(0).says("empty       in 3 of 4 chunks no entity was named");
     assert_eq!(graphloom.json(&["status"])["empty_extractions"], 3);
+    // The same text is read once.
+    graphloom.write("docs/copy.md", "Nobody stands at place 0.\n");
+    graphloom.run(&["add", "docs"]).exits(0);
+    graphloom.run(&["status"]).exits(0).says("empty       in 3 of 4 different chunks no entity was named");
 }
 
 #[test]

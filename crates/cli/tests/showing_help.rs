@@ -45,6 +45,12 @@ fn common_synonyms_of_commands_work_or_get_a_hint() {
     graphloom.run(&["chat"]).exits(2).says("unknown command \"chat\"").says("help: `graphloom ask");
     graphloom.run(&["init"]).exits(2).says("graphloom add PATH");
     graphloom.run(&["watch"]).exits(2).says("graphloom add PATH --watch");
+    graphloom.run(&["aks"]).exits(2).says("help: did you mean `graphloom ask`?");
+    graphloom.run(&["docs"]).exits(2).says("`graphloom status` lists the documents");
+    graphloom.run(&["entities"]).exits(2).says("`graphloom graph labels`");
+    graphloom.run(&["search", ""]).exits(2).says("the question is empty");
+    graphloom.run(&["ask", ""]).exits(2).says("the question is empty");
+    graphloom.run(&["graph", "lables"]).exits(1).says("did you mean `graphloom graph labels`");
     graphloom.run(&["ui"]).exits(2).says("serves the web UI");
     graphloom
         .run(&["add", "-r", "."])

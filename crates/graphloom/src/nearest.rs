@@ -35,17 +35,22 @@ fn distance_if_near(wanted: &str, candidate: &str) -> Option<usize> {
     (edits <= (longest / 3).clamp(1, 4)).then_some(edits)
 }
 
-/// Returns the Levenshtein distance.
+/// Returns the number of insertions, deletions, replacements and swaps of neighbours between two words, in which no part is edited
+/// twice (optimal string alignment).
 fn edit_distance(a: &[char], b: &[char]) -> usize {
+    let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, from) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
+        let mut next = vec![i + 1];
         for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+            let replaced = row[j] + usize::from(from != to);
+            let mut edits = replaced.min(next[j] + 1).min(row[j + 1] + 1);
+            if i > 0 && j > 0 && *from == b[j - 1] && a[i - 1] == *to {
+                edits = edits.min(before[j - 1] + 1);
+            }
+            next.push(edits);
         }
+        before = std::mem::replace(&mut row, next);
     }
     row[b.len()]
 }
@@ -58,6 +63,8 @@ mod tests {
     fn a_typo_finds_the_intended_name() {
         assert_eq!(nearest("embeder", ["embedder", "llm", "workspace"], 2), ["embedder"]);
         assert_eq!(nearest("work_space", ["embedder", "llm", "workspace"], 2), ["workspace"]);
+        assert_eq!(nearest("aks", ["add", "ask", "show"], 2), ["ask"]);
+        assert_eq!(nearest("lables", ["labels", "tables of all"], 1), ["labels"]);
     }
 
     #[test]

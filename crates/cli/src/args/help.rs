@@ -7,6 +7,8 @@ use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 
 use super::Cli;
 use crate::fault::{Fault, of_command_line};
+use crate::output::terminal;
+use graphloom::nearest;
 
 /// Command groups in the help.
 const GROUPS: [(&str, &[&str]); 6] = [
@@ -58,7 +60,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Words that people type by mistake, with a hint to the right command.
-const HINTS: [(&[&str], &str); 9] = [
+const HINTS: [(&[&str], &str); 12] = [
     (
         &["chat", "talk"],
         "`graphloom ask \"QUESTION\"` answers a question; `ask --history FILE` continues a conversation",
@@ -74,7 +76,19 @@ const HINTS: [(&[&str], &str); 9] = [
     ),
     (&["watch"], "`graphloom add PATH --watch` keeps adding what changes until Ctrl-C"),
     (&["verify"], "`graphloom check` checks the store; `graphloom restore FOLDER --verify` checks a backup"),
-    (&["documents"], "`graphloom status` lists the documents"),
+    (
+        &["documents", "docs", "info"],
+        "`graphloom status` lists the documents and shows the state of the workspace",
+    ),
+    (
+        &["labels", "entities", "nodes"],
+        "`graphloom graph labels` lists entities; `graphloom graph NAME` shows one",
+    ),
+    (
+        &["relations", "edges"],
+        "`graphloom graph NAME` shows the relations of an entity; `graphloom export` prints all",
+    ),
+    (&["version"], "`graphloom --version` prints the version"),
     (
         &["save", "archive"],
         "`graphloom backup FOLDER` copies all workspaces while they are in use; `graphloom restore` brings them back",
@@ -84,6 +98,9 @@ const HINTS: [(&[&str], &str); 9] = [
         "`graphloom rm DOC` removes documents, `graphloom workspace delete NAME` a whole workspace",
     ),
 ];
+
+/// Maximum width of help texts, as clap's.
+const MAX_COLUMNS: usize = 100;
 
 /// Options that people type for `add` by mistake.
 const RECURSIVE: [&str; 3] = ["-r", "-R", "--recursive"];
@@ -114,7 +131,8 @@ pub(crate) fn command() -> Command {
 
 /// Parses the command line. Help and version exit the process as in clap, and so do usage errors unless `json` is set.
 ///
-/// Returns an error for the words in [`HINTS`], which are not commands, and for [`RECURSIVE`].
+/// Returns an error for the words in [`HINTS`], which are not commands, for other words that are spelled like a command, and for
+/// [`RECURSIVE`].
 pub(crate) fn parse(json: bool) -> anyhow::Result<Cli> {
     match command().try_get_matches() {
         Ok(matches) => {
@@ -141,11 +159,18 @@ fn settings(matches: &ArgMatches) -> Vec<(String, String)> {
 fn hint(error: &clap::Error) -> Option<Fault> {
     match (error.kind(), error.get(ContextKind::InvalidSubcommand), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word)), _) => {
-            let (_, help) = HINTS.iter().find(|(words, _)| words.contains(&word.as_str()))?;
-            Some(Fault::usage(format!("unknown command \"{word}\"")).help(*help))
+            let hint = HINTS.iter().find(|(words, _)| words.contains(&word.as_str()));
+            let help = match hint {
+                Some((_, help)) => (*help).to_owned(),
+                None if is_of(error, "[OPTIONS]") => {
+                    format!("did you mean `graphloom {}`?", meant(word, &Cli::command())?)
+                }
+                None => return None,
+            };
+            Some(Fault::usage(format!("unknown command \"{word}\"")).help(help))
         }
         (ErrorKind::UnknownArgument, _, Some(ContextValue::String(option)))
-            if RECURSIVE.contains(&option.as_str()) && is_of_add(error) =>
+            if RECURSIVE.contains(&option.as_str()) && is_of(error, "add") =>
         {
             let fault = Fault::usage(format!("`add` has no option {option}"));
             Some(fault.help("leave it out: folders are read with everything below them"))
@@ -154,11 +179,23 @@ fn hint(error: &clap::Error) -> Option<Fault> {
     }
 }
 
-/// True if the usage line of an error, `Usage: graphloom add …`, is that of `add`.
-fn is_of_add(error: &clap::Error) -> bool {
+/// Returns the subcommand of `command` whose spelling is nearest to a word that is none.
+fn meant(word: &str, command: &Command) -> Option<String> {
+    let visible = command.get_subcommands().filter(|command| !command.is_hide_set());
+    let names: Vec<&str> = visible.flat_map(Command::get_name_and_visible_aliases).collect();
+    nearest(word, names, 1).first().map(|name| (*name).to_owned())
+}
+
+/// Returns the subcommand of `graphloom graph` that a word may be meant for.
+pub(crate) fn meant_for_graph(word: &str) -> Option<String> {
+    meant(word, Cli::command().find_subcommand("graph")?)
+}
+
+/// True if `word` follows the program in the usage line of an error, such as `Usage: graphloom add …`.
+fn is_of(error: &clap::Error, word: &str) -> bool {
     let text = error.to_string();
     let mut usage = text.lines().filter_map(|line| line.strip_prefix("Usage: "));
-    usage.any(|usage| usage.split(' ').nth(1) == Some("add"))
+    usage.any(|usage| usage.split(' ').nth(1) == Some(word))
 }
 
 /// Adds the hidden global options to a command and its subcommands.
@@ -175,6 +212,8 @@ fn groups(command: &Command) -> String {
         (styles.get_header().render().to_string(), styles.get_header().render_reset().to_string());
     let (literal, end) =
         (styles.get_literal().render().to_string(), styles.get_literal().render_reset().to_string());
+    // As wide as the help of a command.
+    let columns = terminal::terminal_columns_of_stdout().unwrap_or(MAX_COLUMNS).min(MAX_COLUMNS);
     let mut text = String::new();
     for (group, names) in GROUPS {
         text.push_str(&format!("{bold}{group}:{plain}\n"));
@@ -184,7 +223,9 @@ fn groups(command: &Command) -> String {
                 None if *name == "help" => "Print this help or the help of a command".to_owned(),
                 None => continue, // a program that is built without the feature for it
             };
-            text.push_str(&format!("  {literal}{name:<15}{end}{about}\n"));
+            let line = terminal::wrapped_lines(&format!("  {literal}{name:<15}{end}{about}"), columns);
+            text.push_str(&line);
+            text.push('\n');
         }
         text.push('\n');
     }

@@ -354,9 +354,9 @@ fn cost_in_words(spent: &CallTotals) -> String {
     }
 }
 
-/// Describes how many extractions are empty.
-pub(crate) fn nothing_named(empty: u64, all: u64) -> String {
-    format!("in {empty} of {} no entity was named", count(all, "chunk"))
+/// Describes how many of the chunks, or what else `noun` counts, have an empty extraction.
+pub(crate) fn nothing_named(empty: u64, all: u64, noun: &str) -> String {
+    format!("in {empty} of {} no entity was named", count(all, noun))
 }
 
 impl RunOutcome {
@@ -403,7 +403,7 @@ impl RunOutcome {
         if let Some(report) = self.report.as_ref().filter(|report| report.is_mostly_empty()) {
             app.output.warn(format_args!(
                 "warning: {}; {}",
-                nothing_named(u64::from(report.empty_chunks), u64::from(report.extracted)),
+                nothing_named(u64::from(report.empty_chunks), u64::from(report.extracted), "chunk"),
                 match app.config.models.extract {
                     Some(_) =>
                         "the model may be too small for the prompt: try another with `graphloom re-extract`",

@@ -304,7 +304,10 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
         ))?;
     }
     if shown.empty_extractions > 0 {
-        let line = nothing_named(shown.empty_extractions, shown.counts.extractions);
+        let extractions = shown.counts.extractions;
+        // Chunks with the same text share an extraction.
+        let noun = if extractions == chunks { "chunk" } else { "different chunk" };
+        let line = nothing_named(shown.empty_extractions, extractions, noun);
         output.line(format_args!("empty       {line}"))?;
     }
     if !shown.rejects.is_empty() {
@@ -319,6 +322,9 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
     }
     let matching = if args.filter.is_empty() { "documents" } else { "documents that match" };
     output.line(output.heading(matching))?;
+    if shown.matching == 0 && !args.filter.is_empty() {
+        output.line("  no document matches")?;
+    }
     for (name, number) in &shown.by_status {
         let is_left = *name == StatusKind::Indexing.name() && shown.in_progress == 0;
         let left = if is_left { ", interrupted" } else { "" };
@@ -348,8 +354,8 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
         }
     }
     if let Some(next) = &shown.next {
-        output
-            .line(format_args!("  and more; --next {next} shows the next page, --limit sets its length"))?;
+        let more = more_than(args, shown);
+        output.line(format_args!("  {more}; --next {next} shows the next page, --limit sets its length"))?;
     }
     let ill = |it: &DocumentRow| {
         !(it.failed_chunks.is_empty() && it.damaged_chunks.is_empty() && it.chunks_without_context.is_empty())
@@ -367,6 +373,14 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
         output.note("some documents are not finished: run `graphloom work` to continue");
     }
     Ok(())
+}
+
+/// Says how many documents follow those shown. A later page does not know how many came before it.
+fn more_than(args: &StatusArgs, shown: &Status) -> String {
+    match (&args.next, shown.matching.saturating_sub(shown.documents.len() as u64)) {
+        (None, more) => format!("and {more} more"),
+        (Some(_), _) => format!("and more of {}", shown.matching),
+    }
 }
 
 /// Describes the models that build the graph; `None` if the workspace has no stored settings.

@@ -12,6 +12,7 @@ use graphloom_engine::edit::find_entity;
 use serde::Serialize;
 use textwrap::core::display_width;
 
+use crate::args::meant_for_graph;
 use crate::commands::App;
 use crate::fault::{Exit, Fault};
 use crate::output::render::{count, one_line, place, plain};
@@ -116,9 +117,14 @@ pub(super) async fn unknown(snapshot: &dyn Snapshot, name: &str) -> anyhow::Resu
         near = spelled_alike(snapshot, name).await?;
     }
     let fault = Fault::failed(format!("the graph has no entity {name:?}"));
-    Ok(match near.is_empty() {
-        true => fault.help("`graphloom search WORDS` searches entities by meaning").into(),
-        false => fault.help(format!("did you mean {}?", plain(&near.join(", ")))).into(),
+    let entities = plain(&near.join(", "));
+    Ok(match (meant_for_graph(name), near.is_empty()) {
+        (None, true) => fault.help("`graphloom search WORDS` searches entities by meaning").into(),
+        (None, false) => fault.help(format!("did you mean {entities}?")).into(),
+        (Some(command), true) => fault.help(format!("did you mean `graphloom graph {command}`?")).into(),
+        (Some(command), false) => {
+            fault.help(format!("did you mean `graphloom graph {command}`, or {entities}?")).into()
+        }
     })
 }
 

@@ -1,10 +1,11 @@
 //! Progress of indexing: one line on a terminal, otherwise an occasional line, or JSON lines.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use graphloom_core::Progress;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use super::render::{count, ill, name, one_line, plain, shortened_path};
 use super::tally::{Tally, stage_name};
@@ -22,7 +23,7 @@ const BAR_COLUMNS: usize = 22;
 /// Steps of the bar; more than the documents, so that parts of a document move it.
 const BAR_STEPS: u64 = 1000;
 
-/// Redraw interval while nothing happens.
+/// Redraw interval.
 const TICK: Duration = Duration::from_millis(250);
 
 /// Failures kept for the summary. The rest is only counted; `graphloom status` lists all.
@@ -32,13 +33,48 @@ const MOST_FAILURES: usize = 200;
 pub(crate) struct ProgressView {
     output: Output,
     state: Mutex<State>,
+    /// Drawn again at each tick, so that the rate and the time left follow the clock. Never locked while the bar is used.
+    shown: Arc<Mutex<Shown>>,
+}
+
+/// What the line shows.
+#[derive(Default)]
+enum Shown {
+    #[default]
+    Nothing,
+    /// Files are being read: how many so far, and the latest one.
+    Reading(u64, String),
+    /// A run, and when it began.
+    Indexing(Tally, Instant),
+}
+
+impl Shown {
+    fn line(&self, columns: usize) -> String {
+        match self {
+            Self::Nothing => String::new(),
+            Self::Reading(files, source) => {
+                let message = format!("{} found", count(*files, "file"));
+                let room = columns.saturating_sub(message.chars().count() + 2);
+                format!("{message}  {}", shortened_path(source, room))
+            }
+            Self::Indexing(tally, began) => tally.line(began.elapsed(), columns),
+        }
+    }
+
+    /// Returns how much of the bar is filled, in steps.
+    fn steps(&self) -> u64 {
+        match self {
+            Self::Nothing | Self::Reading(..) => 0,
+            Self::Indexing(tally, _) => {
+                (tally.position() / tally.all().max(1) as f64 * BAR_STEPS as f64) as u64
+            }
+        }
+    }
 }
 
 #[derive(Default)]
 struct State {
     bar: Option<ProgressBar>,
-    /// Totals of the run; `None` before it starts.
-    tally: Option<(Tally, Instant)>,
     last_line: Option<Instant>,
     failures: Vec<Failure>,
     failure_count: u64,
@@ -67,11 +103,11 @@ pub(crate) struct Failures {
 impl ProgressView {
     /// Creates a view that prints according to `output`.
     pub(crate) fn new(output: Output) -> Self {
-        Self { output, state: Mutex::default() }
+        Self { output, state: Mutex::default(), shown: Arc::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     /// Shows that files are being read, before indexing starts.
@@ -80,29 +116,25 @@ impl ProgressView {
     /// - `source`: the latest one.
     pub(crate) fn reading(&self, files: u64, source: &str) {
         let mut state = self.state();
-        let line = |columns: usize| {
-            let message = format!("{} found", count(files, "file"));
-            let room = columns.saturating_sub(message.chars().count() + 2);
-            format!("{message}  {}", shortened_path(source, room))
-        };
+        *locked(&self.shown) = Shown::Reading(files, source.to_owned());
         if self.output.bars {
-            self.draw(&mut state, line, 0.0, 1);
+            self.draw(&mut state);
         } else if self.is_due(&mut state) {
-            self.output.note(line(PLAIN_COLUMNS));
+            self.output.note(locked(&self.shown).line(PLAIN_COLUMNS));
         }
     }
 
     /// Starts to show how many of `documents` are done.
     pub(crate) fn expect(&self, documents: usize) {
         let mut state = self.state();
-        state.tally = Some((Tally::of(documents), Instant::now()));
+        *locked(&self.shown) = Shown::Indexing(Tally::of(documents), Instant::now());
         self.show_line(&mut state);
     }
 
     /// Shows the cost of the run so far.
     pub(crate) fn costs(&self, cost: String) {
         let mut state = self.state();
-        if let Some((tally, _)) = &mut state.tally {
+        if let Shown::Indexing(tally, _) = &mut *locked(&self.shown) {
             tally.costs(cost);
         }
         self.show_line(&mut state);
@@ -117,7 +149,7 @@ impl ProgressView {
         {
             state.broken.get_or_insert(error);
         }
-        if let Some((tally, _)) = &mut state.tally {
+        if let Shown::Indexing(tally, _) = &mut *locked(&self.shown) {
             tally.take(&progress);
         }
         if self.is_printed_at_once(&progress) {
@@ -137,7 +169,7 @@ impl ProgressView {
         if let Some(bar) = state.bar.take() {
             bar.finish_and_clear();
         }
-        state.tally = None;
+        *locked(&self.shown) = Shown::Nothing;
         state.last_line = None;
         let failures = Failures {
             listed: std::mem::take(&mut state.failures),
@@ -172,28 +204,24 @@ impl ProgressView {
     }
 
     fn show_line(&self, state: &mut State) {
-        let Some((tally, began)) = &state.tally else { return };
-        let (elapsed, position, all) = (began.elapsed(), tally.position(), tally.all());
+        let Shown::Indexing(_, began) = *locked(&self.shown) else { return };
         if self.output.bars {
-            let line = tally.line(elapsed, columns_of_message());
-            self.draw(state, |_| line, position, all);
-        } else if !self.output.json && self.is_due_after(state.last_line.unwrap_or(*began)) {
-            let line = tally.line(elapsed, PLAIN_COLUMNS);
+            self.draw(state);
+        } else if !self.output.json && self.is_due_after(state.last_line.unwrap_or(began)) {
             state.last_line = Some(Instant::now());
-            self.output.note(format_args!("indexing: {line}"));
+            self.output.note(format_args!("indexing: {}", locked(&self.shown).line(PLAIN_COLUMNS)));
         }
     }
 
-    fn draw(&self, state: &mut State, line: impl FnOnce(usize) -> String, position: f64, all: usize) {
+    fn draw(&self, state: &mut State) {
+        let steps = locked(&self.shown).steps();
         let bar = state.bar.get_or_insert_with(|| {
             let bar = ProgressBar::new(BAR_STEPS);
-            bar.set_style(bar_style());
+            bar.set_style(bar_style(Arc::clone(&self.shown)));
             bar.enable_steady_tick(TICK);
             bar
         });
-        let part = position / all.max(1) as f64;
-        bar.set_position((part * BAR_STEPS as f64) as u64);
-        bar.set_message(line(columns_of_message()));
+        bar.set_position(steps);
     }
 
     fn is_due(&self, state: &mut State) -> bool {
@@ -278,9 +306,18 @@ fn describe(progress: &Progress) -> String {
     }
 }
 
-fn bar_style() -> ProgressStyle {
-    ProgressStyle::with_template("[{bar:12}] {elapsed:>4} {msg}")
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn bar_style(shown: Arc<Mutex<Shown>>) -> ProgressStyle {
+    let line = move |_: &ProgressState, out: &mut dyn fmt::Write| {
+        // Nothing can be done about a line that cannot be drawn.
+        let _ = out.write_str(&locked(&shown).line(columns_of_message()));
+    };
+    ProgressStyle::with_template("[{bar:12}] {elapsed:>4} {line}")
         .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .with_key("line", line)
         .progress_chars("=> ")
 }
 

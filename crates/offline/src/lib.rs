@@ -28,8 +28,8 @@ mod token;
 mod word_lists_tests;
 
 pub use answer::{
-    DefinitionQuestion, MAX_PASSAGES, Passage, Quote, Reply, Window, looked_for, reply, reply_with_scores,
-    sentence_about, windows,
+    DefinitionQuestion, LINE_FEATURES, LineFeatures, MAX_PASSAGES, Passage, Quote, Reply, Window,
+    line_features, looked_for, reply, reply_with_scores, sentence_about, windows,
 };
 pub use claims::claims;
 pub use claims::{HEAD, date_in, has_one_holder, office_named, offices_of};

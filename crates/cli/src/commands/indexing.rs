@@ -19,7 +19,7 @@ use crate::fault::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::output::progress::{Failures, ProgressView};
-use crate::output::render::{count, name, one_line, plain, thousands};
+use crate::output::render::{count, name, one_line, thousands};
 use crate::serve_config::LAST_COMMITS;
 use crate::wire::{self, Indexing};
 

@@ -80,7 +80,11 @@ impl Evidence<'_, '_> {
                 && !limited.into_iter().any(|word| any_word(LIMITS, &word.lower))
         };
         let denies = |term: &Term| {
-            let mut places = (0..words.len()).filter(|at| self.is_of(term, &words[*at])).peekable();
+            // Synonyms count only where the word itself does not occur.
+            let is_same = |at: &usize| self.reading.roots.likeness(&term.root, &words[*at].root) > 0.0;
+            let occurs = (0..words.len()).any(|at| is_same(&at));
+            let is_place = |at: &usize| if occurs { is_same(at) } else { self.is_of(term, &words[*at]) };
+            let mut places = (0..words.len()).filter(is_place).peekable();
             places.peek().is_some() && places.all(is_denied)
         };
         question.terms.iter().any(|term| term.role == Role::Relation && denies(term))

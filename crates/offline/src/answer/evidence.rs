@@ -1,6 +1,6 @@
 //! How much of a question each line contains, with the headings above it and the lines before it.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Passage;
@@ -87,6 +87,10 @@ pub(super) struct Evidence<'r, 'a> {
     pub(super) passages_ahead: OnceCell<Vec<f32>>,
     /// The lines outside of conversations with their share of the question, computed on first use.
     pub(super) candidates: OnceCell<Vec<(f32, usize)>>,
+    /// The highest log odds by the rules and the highest share of the question, computed on first use.
+    pub(super) best_candidate: OnceCell<(f32, f32)>,
+    /// The log odds by the trees, of the lines that were estimated.
+    pub(super) estimates: RefCell<HashMap<usize, f32>>,
 }
 
 impl<'a> Passages<'a> {
@@ -140,7 +144,7 @@ impl<'a> Passages<'a> {
     }
 
     pub(super) fn parse_question(&self, question: &str) -> ParsedQuestion {
-        ParsedQuestion::read(question, &self.roots, &|text| self.holds(text))
+        ParsedQuestion::read(question, &self.roots, &|text| self.holds(text) || self.roots.has_family(text))
     }
 }
 
@@ -165,6 +169,8 @@ impl<'r, 'a> Evidence<'r, 'a> {
             turns: OnceCell::new(),
             passages_ahead: OnceCell::new(),
             candidates: OnceCell::new(),
+            best_candidate: OnceCell::new(),
+            estimates: RefCell::default(),
             direct,
         };
         evidence.look_around();

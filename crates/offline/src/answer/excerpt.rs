@@ -20,10 +20,12 @@ pub(super) const MAX_LINES: usize = 4;
 pub(super) const MAX_BYTES: usize = 600;
 /// Expected number of answering lines from which an excerpt is not extended.
 const SURE: f32 = 0.9;
+/// Minimum of the expected number that each further line must add.
+const MIN_GAIN: f32 = 0.02;
 /// Minimum expected number of answering lines, and minimum probability of the likeliest line: several lines that are all unlikely
 /// are no answer.
-const MIN_EXPECTED: f32 = 0.32;
-const MIN_LIKELIEST: f32 = 0.18;
+const MIN_EXPECTED: f32 = 0.42;
+const MIN_LIKELIEST: f32 = 0.25;
 /// Probability from which a line that meets all conditions for an answer is quoted alone.
 const MIN_OF_ANSWER: f32 = 0.5;
 
@@ -59,12 +61,10 @@ impl Evidence<'_, '_> {
 
     /// Returns the shortest excerpt that is sure to contain the answer or, if there is none, the likeliest.
     pub(super) fn best_excerpt(&self, anchors: &[usize]) -> Option<Excerpt> {
-        // A text without a person does not answer who, and one without a measure does not answer how long.
-        let must_be_of_kind = !self.is_scored()
-            && matches!(
-                self.question.answer_type,
-                AnswerType::Person | AnswerType::Amount { measured: true }
-            );
+        // A text without a person does not answer who, and one without a reason does not answer why.
+        let answer_type = self.question.answer_type;
+        let must_be_of_kind =
+            !self.is_scored() && (answer_type.is_typed() || answer_type == AnswerType::Reason);
         let lines = &self.reading.lines;
         let holds_kind = |at: usize| kinds::holds(self.question, &lines[at], lines.get(at + 1));
         let mut known: HashMap<usize, f32> = HashMap::new();
@@ -85,7 +85,8 @@ impl Evidence<'_, '_> {
                             likeliest = at;
                         }
                     }
-                    if best.as_ref().is_none_or(|best| expected > best.expected) {
+                    let gain = |best: &Excerpt| (count - best.lines.len()) as f32 * MIN_GAIN;
+                    if best.as_ref().is_none_or(|best| expected > best.expected + gain(best)) {
                         best = Some(Excerpt { lines: range, likeliest, expected });
                     }
                 }

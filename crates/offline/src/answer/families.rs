@@ -73,6 +73,11 @@ impl Families {
         found.map(|(rest, family)| (rest.len() + 1, *family)).collect()
     }
 
+    /// Returns the words of all families, as written.
+    pub(super) fn all_words(&self) -> impl Iterator<Item = &'static str> {
+        self.families.iter().flat_map(|family| family.split_whitespace())
+    }
+
     /// Returns the words of these families, as written.
     pub(super) fn words(&self, families: &[u16]) -> Vec<&'static str> {
         let found = families.iter().filter_map(|family| self.families.get(usize::from(*family)));

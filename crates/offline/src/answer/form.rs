@@ -2,6 +2,7 @@
 
 use harper_brill::UPOS;
 
+use super::measures;
 use super::question::AnswerType;
 use super::unspaced;
 use super::words::{self, any_word};
@@ -37,11 +38,37 @@ pub(super) struct Form {
 
 impl Form {
     pub(super) fn read(words: &[Token<'_>], lower: &str, language: Language) -> Self {
-        match language {
+        let form = match language {
             Language::Chinese | Language::Japanese | Language::Korean => Self::unspaced(lower),
             Language::German => Self::german(words),
             _ => Self::english(words),
+        };
+        form.with_measure_of_nouns(words, lower)
+    }
+
+    /// Adds the measure that a noun of the question names: a phone number has digits, a salary is money.
+    fn with_measure_of_nouns(mut self, words: &[Token<'_>], lower: &str) -> Self {
+        let has = |list: &str| words.iter().any(|word| any_word(list, &word.lower));
+        let is_open = matches!(
+            self.answer_type,
+            AnswerType::Thing | AnswerType::Meaning | AnswerType::Amount { measured: false }
+        ) && self.counted.is_none()
+            && !self.many;
+        let asks_phone = has(words::PHONE_NOUNS)
+            || has("phone telephone") && has("number numbers")
+            || words::PHONE_NOUNS_UNSPACED.iter().any(|noun| lower.contains(noun));
+        if is_open && asks_phone {
+            self.answer_type = AnswerType::Amount { measured: true };
+            self.measure = Some(measures::PHONE.to_owned());
+        } else if self.answer_type == (AnswerType::Amount { measured: false })
+            && self.counted.is_none()
+            && (has(words::MONEY_VERBS_GERMAN) || !has("how wie") && has(words::MONEY_NOUNS))
+            && !has(words::SHARES)
+        {
+            self.answer_type = AnswerType::Amount { measured: true };
+            self.measure = Some("expensive".to_owned());
         }
+        self
     }
 
     fn unspaced(lower: &str) -> Self {
@@ -643,7 +670,7 @@ mod tests {
             ("In which city is the bridge?", AnswerType::Place, false),
             ("How many arches does it have?", amount, false),
             ("How long is it?", AnswerType::Amount { measured: true }, false),
-            ("What is the price of the ticket?", amount, false),
+            ("What is the price of the ticket?", AnswerType::Amount { measured: true }, false),
             ("What was the unemployment rate in April?", amount, false),
             ("Why did it fall?", AnswerType::Reason, false),
             ("How do I install it?", AnswerType::Manner, false),

@@ -368,11 +368,9 @@ impl Evidence<'_, '_> {
 
     /// True if a line itself contains the key word and every other relation word.
     fn contains_all_itself(&self, at: usize) -> bool {
-        if self.question.key.is_none() {
-            return false;
-        }
-        let mut pairs = self.question.terms.iter().zip(&self.direct[at]);
-        pairs.all(|(term, strength)| term.role != Role::Relation || *strength > 0.0)
+        let pairs = self.question.terms.iter().zip(&self.direct[at]);
+        let mut relations = pairs.filter(|(term, _)| term.role == Role::Relation).peekable();
+        relations.peek().is_some() && relations.all(|(_, strength)| *strength > 0.0)
     }
 
     /// True if a name without words of the question, a code or a quotation is near a relation word.

@@ -247,7 +247,9 @@ fn holds_time(question: &ParsedQuestion, line: &Line<'_>) -> bool {
     }
     const BEFORE: &str = "after before within until till by every nach vor bis alle binnen";
     const NEXT: &str = "next last this nächste nächsten nächstes letzte letzten letztes diese dieses";
-    const PERIODS: &str = "week weekend month year night woche wochenende monat jahr";
+    const PERIODS: &str = "day week weekend month year night tag woche wochenende monat jahr";
+    const ORDINALS: &str = "first second third fourth fifth sixth seventh eighth ninth tenth ersten zweiten dritten vierten \
+        fünften sechsten siebten achten neunten zehnten";
     const COUNTING: &str = "all couple every few following last many next previous several some within einige einigen letzten \
         mehrere mehreren nächsten paar wenige wenigen";
     const BEHIND: &str = "after ago before earlier later früher nach später vor";
@@ -256,6 +258,9 @@ fn holds_time(question: &ParsedQuestion, line: &Line<'_>) -> bool {
         let day =
             line.words.get(at + 1).is_some_and(|next| is_month(&next.lower) || words::is_time(&next.lower));
         let is_ordinal = word.has_digit() && word.lower.ends_with("th");
+        // `from the eighth day`
+        let is_counted_day = any_word(ORDINALS, &word.lower)
+            && line.words.get(at + 1).is_some_and(|next| any_word(PERIODS, &next.lower));
         let is_weekdays = word.lower.strip_suffix("days").is_some_and(|day| !day.is_empty());
         // `They count days and weeks` tells no time, `two days later` does.
         let is_bare_unit = any_word(words::TIME_UNITS, &word.lower)
@@ -284,6 +289,7 @@ fn holds_time(question: &ParsedQuestion, line: &Line<'_>) -> bool {
             && (is_year(&word.lower)
                 || is_clock(line, at, question.language)
                 || is_ordinal
+                || is_counted_day
                 || is_era
                 || (word.has_digit() && day)
                 || is_time

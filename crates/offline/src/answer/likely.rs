@@ -19,12 +19,12 @@ use super::question::Role;
 const MAX_LINES: usize = 16;
 /// Minimum share of the question in a candidate line.
 const MIN_SHARE: f32 = 0.15;
-/// Minimum log odds of a line that meets all conditions for an answer: a probability of about 18%.
-const MIN_SUM_OF_ANSWER: f32 = -1.5;
-/// The same of a line that is clear, and of the best of several sentences that answer together: a probability of about 5%.
-const MIN_SUM_OF_CLEAR: f32 = -3.0;
-/// The same in a conversation turn: a probability of about 27%.
-const MIN_SUM_OF_TURN: f32 = -1.0;
+/// Minimum log odds of a line that meets all conditions for an answer: a probability of about 33%.
+const MIN_SUM_OF_ANSWER: f32 = -0.7;
+/// The same of a line that is clear: a probability of about 18%.
+const MIN_SUM_OF_CLEAR: f32 = -1.5;
+/// The same of the best of several sentences that answer together: a probability of about 5%.
+const MIN_SUM_TOGETHER: f32 = -3.0;
 /// Share of the question from which a line that is an answer by the rules is clear.
 const NEARLY_ALL: f32 = 0.95;
 /// For a two-step question: the minimum share, without names, that a line must contain itself, and the minimum lead of its
@@ -66,7 +66,7 @@ impl Evidence<'_, '_> {
     /// True if a line that meets all conditions for an answer is likely enough.
     pub(super) fn may_answer(&self, at: usize) -> bool {
         match self.turn_with(at) {
-            Some(turn) => self.odds_of_turn(turn) >= MIN_SUM_OF_TURN,
+            Some(turn) => self.odds_of_turn(turn) >= MIN_SUM_OF_ANSWER,
             None => self.odds(at) >= if self.is_clear(at) { MIN_SUM_OF_CLEAR } else { MIN_SUM_OF_ANSWER },
         }
     }
@@ -75,7 +75,7 @@ impl Evidence<'_, '_> {
     /// single line was judged by [`may_answer`](Self::may_answer).
     pub(super) fn may_answer_together(&self, lines: &[usize]) -> bool {
         let is_likely_enough = |at: &usize| {
-            self.reading.lines[*at].form != LineForm::Prose || self.odds_of_line(*at) >= MIN_SUM_OF_CLEAR
+            self.reading.lines[*at].form != LineForm::Prose || self.odds_of_line(*at) >= MIN_SUM_TOGETHER
         };
         lines.len() == 1 || lines.iter().any(is_likely_enough)
     }
@@ -123,9 +123,21 @@ impl Evidence<'_, '_> {
         let may_be_of_class = |at: usize| {
             lines[at].form != LineForm::Row && !kinds::names(self.question, &lines[at]).is_empty()
         };
-        let is_silent = |at: usize| self.lacks_class_in_passage(at) && !may_be_of_class(at);
-        let fits =
-            |at: usize| !is_silent(at) && !self.holds_other_date(at) && (!two_steps || holds_steps(at));
+        // `Which telescope does Dunmere use?` asked of texts without telescopes.
+        let is_unknown = |term: usize| self.question.terms[term].is_class && !self.known[term];
+        let has_unknown_class = (0..self.known.len()).any(is_unknown) && !self.question.names.is_empty();
+        let is_silent = |at: usize| {
+            self.lacks_class_in_passage(at) && !may_be_of_class(at)
+                || has_unknown_class && self.coverage(at) == 0.0
+        };
+        // One row does not answer for several.
+        let is_one_of_several = |at: usize| self.question.many && lines[at].form == LineForm::Row;
+        let fits = |at: usize| {
+            !is_silent(at)
+                && !is_one_of_several(at)
+                && !self.holds_other_date(at)
+                && (!two_steps || holds_steps(at))
+        };
         eligible.map(|(_, at)| *at).filter(|at| fits(*at)).collect()
     }
 
@@ -151,14 +163,14 @@ impl Evidence<'_, '_> {
 
     /// Returns how much more of the question a line contains than the best other candidate. Copies of the line in overlapping
     /// passages do not count.
-    fn ahead(&self, at: usize) -> f32 {
+    pub(super) fn ahead(&self, at: usize) -> f32 {
         let lines = &self.reading.lines;
         let other = self.candidates().iter().find(|(_, other)| lines[*other].text != lines[at].text);
         self.share(at) - other.map_or(0.0, |(share, _)| *share)
     }
 
     /// Returns the same lead by parts of words, over the other lines among the first [`MAX_LINES`] candidates.
-    fn grams_ahead(&self, at: usize) -> f32 {
+    pub(super) fn grams_ahead(&self, at: usize) -> f32 {
         let lines = &self.reading.lines;
         let others = self.candidates().iter().take(MAX_LINES).map(|(_, other)| *other);
         let others = others.filter(|other| lines[*other].text != lines[at].text);

@@ -405,6 +405,16 @@ fn is_blank_line(gap: &str) -> bool {
     gap.replace('\r', "").matches('\n').count() >= 2
 }
 
+/// True if a line only says who wrote the article: `By Ada Byron, Science Writer`.
+fn is_byline(line: &str) -> bool {
+    const MAX_CHARS: usize = 70;
+    let names_author = ["By ", "Von "].iter().filter_map(|by| line.strip_prefix(by)).any(|author| {
+        let mut words = author.split_whitespace();
+        words.by_ref().take(2).filter(|word| word.starts_with(char::is_uppercase)).count() == 2
+    });
+    names_author && line.chars().count() <= MAX_CHARS && !line.ends_with(['.', '!', '?', ':', ';', ','])
+}
+
 fn form(line: &str, alone: bool, behind: &str, is_first: bool, opens: bool) -> LineForm {
     if line.starts_with('#') {
         let level = line.bytes().take_while(|byte| *byte == b'#').count();
@@ -424,7 +434,11 @@ fn form(line: &str, alone: bool, behind: &str, is_first: bool, opens: bool) -> L
     }
     let open = !bare.ends_with(['.', '!', ':', '。', '！', '：', ';', '；', ',', '，', '…']);
     let is_short = line.chars().count() <= MAX_HEADING_CHARS;
-    let before_blank = is_blank_line(&behind[..behind.len() - behind.trim_start().len()]);
+    if alone && is_byline(line) {
+        return LineForm::Property;
+    }
+    let next = behind.trim_start().lines().next().unwrap_or_default();
+    let before_blank = is_blank_line(&behind[..behind.len() - behind.trim_start().len()]) || is_byline(next);
     if alone && opens && open && is_short && (before_blank || is_first) && !behind.trim().is_empty() {
         return LineForm::Heading(if is_first { 1 } else { 7 });
     }
@@ -450,7 +464,12 @@ fn words<'a>(line: &'a str, roots: &Roots) -> Vec<Word<'a>> {
     let mut found: Vec<Word<'_>> = found.collect();
     for at in 0..found.len() {
         let expressions = roots.expressions(found[at..].iter().map(|word| word.root.as_str()));
-        found[at].families.extend(expressions.into_iter().map(|(_, family)| family));
+        for (count, family) in expressions {
+            // In `in the box`, the box has the meaning.
+            let tells = |at: &usize| !roots.is_small(&found[*at].lower);
+            let telling = (at..at + count).find(tells).unwrap_or(at);
+            found[telling].families.push(family);
+        }
     }
     found
 }

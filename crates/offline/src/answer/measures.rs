@@ -39,18 +39,29 @@ const MEASURES: &[(&str, &str, &str)] = &[
     ("far weit", "far distance away weit entfernt entfernung off", "length time"),
     ("deep tief wide breit thick dick", "deep depth tief tiefe wide width breit breite thick", "length"),
     ("heavy schwer", "heavy weigh weighs weighed weight schwer wiegt gewicht", "weight"),
-    ("fast quickly schnell slow", "fast speed quick schnell", "length time"),
+    ("fast quickly schnell slow", "fast speed quick schnell", "length time speed"),
     ("often häufig oft", "often every times once twice oft häufig alle mal jede jeden", "time"),
     ("expensive teuer", "cost costs price worth fee expensive teuer kostet kostete preis", "money"),
     ("hot cold warm", "hot cold warm temperature temperatur degrees grad", "heat"),
     ("late spät soon", "late until spät bis within", "time"),
     ("strong stark", "strong force stark stärke", "weight"),
+    (PHONE, PHONE_CUES, ""),
 ];
+
+/// The measuring word of a question for a phone number, which no dimension has, and the words before such a number.
+pub(super) const PHONE: &str = "phone";
+const PHONE_CUES: &str =
+    "phone telephone mobile tel ext extension call ring telefon durchwahl rufnummer 电话 分机 手机";
 
 /// Measuring words that ask for a frequency, and the words that say one without a number.
 const FREQUENT: &str = "often häufig oft";
 const FREQUENCIES: &str = "hourly daily nightly weekly fortnightly monthly quarterly annually yearly biennially once twice \
     stündlich täglich nächtlich wöchentlich monatlich vierteljährlich halbjährlich jährlich";
+
+/// Measuring words that ask for a duration, the words before its end, and words for a duration without end.
+const LASTING_MEASURES: &str = "lasting lange";
+const UNTIL: &str = "until till bis";
+const ENDLESS: &str = "indefinitely permanently forever unbegrenzt unbefristet dauerhaft";
 
 /// Units by dimension.
 const DIMENSIONS: &[(&str, &str)] = &[
@@ -70,7 +81,11 @@ const DIMENSIONS: &[(&str, &str)] = &[
         "money",
         "euro euros dollar dollars crown crowns pounds pence cents taler mark franken francs shilling shillings yuan yen rupees eur usd gbp chf",
     ),
-    ("data", "mb gb kb tb bytes"),
+    (
+        "data",
+        "kb mb gb tb pb kib mib gib tib byte bytes kilobytes megabytes gigabytes terabytes megabyte gigabyte terabyte",
+    ),
+    ("speed", "mph kph km/h kmh knots stundenkilometer"),
     ("volume", "litre litres liter liters l ml gallon gallons"),
     ("area", "hectares acres square hektar quadratmeter percent prozent"),
     ("heat", "degrees grad celsius"),
@@ -93,7 +108,7 @@ const DIMENSIONS_CHINESE: &[(&str, &[&str])] = &[
 ];
 
 /// Units of no dimension above, and words that follow a number as units do. `94 per cent` is no money.
-const OTHER_UNITS: &str = "volt volts cubic knots mph windstärke per cent age mal";
+const OTHER_UNITS: &str = "volt volts cubic windstärke per cent age mal";
 
 /// True if a lowercase word is a unit, of any dimension.
 fn is_unit(word: &str) -> bool {
@@ -120,6 +135,11 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
         });
         let is_date = |behind: &&str| (behind.starts_with('年') && !measured) || behind.starts_with('月');
         return new_numbers(question, line.text).any(|(_, behind)| !is_date(&behind)) || in_words;
+    }
+    if question.measure.as_deref().is_some_and(|measure| any_word(LASTING_MEASURES, measure))
+        && lasts_until(line)
+    {
+        return true;
     }
     let asks_how_often = question.measure.as_deref().is_some_and(|measure| any_word(FREQUENT, measure));
     if asks_how_often && line.words.iter().any(|word| any_word(FREQUENCIES, &word.lower)) {
@@ -157,7 +177,10 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
                 is_counted(next) || likeness(question.language, &counted.root, &next.root) > 0.0
             };
             // `the 1990s in libraries` and `30 days in libraries` count no libraries.
-            let of_other = behind().next().is_some_and(|next| !is_counted(next) && is_unit(&next.lower))
+            // `27 days of leave` count leave.
+            let is_amount_of = behind().nth(1).is_some_and(|of| of.lower == "of");
+            let of_other = !is_amount_of
+                && behind().next().is_some_and(|next| !is_counted(next) && is_unit(&next.lower))
                 || is_year(word.lower.trim_end_matches("er")) && !behind().next().is_some_and(is_counted);
             return word.is_number()
                 && !(of_other && line.form != LineForm::Row)
@@ -191,6 +214,17 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
     })
 }
 
+/// True if a line says until when something lasts, or that it has no end: `until 31 December`.
+fn lasts_until(line: &Line<'_>) -> bool {
+    const NEAR: usize = 3;
+    let is_end = |word: &Word<'_>| word.has_digit() || words::is_time(&word.lower);
+    (0..line.words.len()).any(|at| {
+        let behind = line.words.iter().skip(at + 1).take(NEAR);
+        any_word(ENDLESS, &line.words[at].lower)
+            || any_word(UNTIL, &line.words[at].lower) && behind.into_iter().any(is_end)
+    })
+}
+
 /// Returns the counter of a Chinese question: `岁` in `几岁`.
 fn counter(question: &str) -> Option<char> {
     const COUNTERS: &str = "岁种天次名位层级米吨件辆棵栋";
@@ -201,6 +235,13 @@ fn counter(question: &str) -> Option<char> {
 /// True if a number of a Chinese line has a unit of the requested measure.
 fn measures_unspaced(question: &ParsedQuestion, measure: &str, text: &str) -> bool {
     const DIGITS: &str = "一二两三四五六七八九十百千半";
+    if measure == PHONE {
+        const MIN_DIGITS: usize = 3;
+        let groups = text.split(|c: char| !c.is_ascii_digit() && c != '-');
+        let is_cued = PHONE_CUES.split_whitespace().any(|cue| text.contains(cue));
+        let longest = groups.map(|group| group.chars().filter(char::is_ascii_digit).count()).max();
+        return longest.is_some_and(|digits| digits >= if is_cued { MIN_DIGITS } else { 2 * MIN_DIGITS + 1 });
+    }
     let Some((_, _, dimensions)) = MEASURES.iter().find(|(words, _, _)| any_word(words, measure)) else {
         return true;
     };
@@ -231,6 +272,9 @@ fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
     };
     let units = || DIMENSIONS.iter().filter(|(dimension, _)| any_word(dimensions, dimension));
     let is_unit_of_measure = |word: &Word<'_>| units().any(|(_, units)| any_word(units, &word.lower));
+    if measure == PHONE {
+        return is_phone_number(line, at);
+    }
     if any_word(dimensions, "money") && has_currency(line, at) {
         return true;
     }
@@ -238,7 +282,7 @@ fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
     // `every eight weeks` is no duration.
     let is_frequency =
         || at.checked_sub(1).is_some_and(|at| any_word("every each alle", &line.words[at].lower));
-    if any_word("lasting lange", measure) && is_frequency() {
+    if any_word(LASTING_MEASURES, measure) && is_frequency() {
         return false;
     }
     // In `three feet of snow`, the snow is measured.
@@ -275,6 +319,23 @@ fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
         _ => has_cue(cues, line),
     };
     !is_year(&line.words[at].lower) && !has_other_unit && is_cued
+}
+
+/// True if a phone number begins at `at`: groups of digits, many of them, or some after a word such as `extension`.
+fn is_phone_number(line: &Line<'_>, at: usize) -> bool {
+    const MIN_DIGITS: usize = 6;
+    const MIN_DIGITS_OF_EXTENSION: usize = 2;
+    const NEAR: usize = 3;
+    let is_group = |word: &Word<'_>| word.text.chars().all(|c| c.is_ascii_digit());
+    let joins = |pair: &[Word<'_>]| {
+        let gap = line.text.get(pair[0].at + pair[0].text.len()..pair[1].at).unwrap_or_default();
+        gap.chars().all(|c| " -/().+".contains(c)) && is_group(&pair[1])
+    };
+    let groups = 1 + line.words[at..].windows(2).take_while(|pair| joins(pair)).count();
+    let digits: usize = line.words[at..at + groups].iter().map(|word| word.text.len()).sum();
+    let is_cued =
+        line.words[at.saturating_sub(NEAR)..at].iter().any(|word| any_word(PHONE_CUES, &word.lower));
+    is_group(&line.words[at]) && (digits >= MIN_DIGITS || is_cued && digits >= MIN_DIGITS_OF_EXTENSION)
 }
 
 /// True if a currency sign is next to the number at `at`: `$ 4.2 million`.

@@ -13,6 +13,7 @@ mod definitions;
 mod evidence;
 mod excerpt;
 mod families;
+mod features;
 mod first_names;
 mod form;
 mod grams;
@@ -33,6 +34,7 @@ mod rows;
 mod score;
 mod scored;
 mod several;
+mod trees;
 mod turns;
 mod unspaced;
 mod words;
@@ -42,11 +44,13 @@ use std::ops::Range;
 
 pub use defining::DefinitionQuestion;
 use evidence::{Evidence, Passages};
+pub use features::LINE_FEATURES;
 use how_to::Section;
 use judge::LineScore;
 use lines::LineForm;
 use question::{AnswerType, ParsedQuestion, Role};
 pub use scored::{Window, windows};
+pub use trees::{LineFeatures, line_features};
 
 /// Maximum number of passages read; callers pass the best first.
 pub const MAX_PASSAGES: usize = 64;

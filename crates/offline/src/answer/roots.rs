@@ -90,9 +90,19 @@ impl Roots {
         Families::of(self.language).of_root(root)
     }
 
+    /// True if a lowercase word only connects others: `in`, `the`.
+    pub(super) fn is_small(&self, lower: &str) -> bool {
+        is_stop_word(lower) || self.language.is_function_word(lower)
+    }
+
     /// Returns the expressions that begin with the first of these roots, see [`Families::expressions`].
     pub(super) fn expressions<'r>(&self, roots: impl Iterator<Item = &'r str> + Clone) -> Vec<(usize, u16)> {
         Families::of(self.language).expressions(roots)
+    }
+
+    /// True if a word is in a family.
+    pub(super) fn has_family(&self, root: &str) -> bool {
+        !self.families(root).is_empty()
     }
 
     /// Returns the words of these families, as written.

@@ -111,13 +111,19 @@ impl Evidence<'_, '_> {
         self.scores.iter().any(Option::is_some)
     }
 
-    /// Returns the log odds that a line answers: by the model that scored it and the rules, or by the rules alone.
+    /// Returns the log odds that a line answers: by the model that scored lines and the rules, or by the trees.
     pub(super) fn odds(&self, at: usize) -> f32 {
-        with_score(self.odds_by_rules(at), self.scores[at])
+        match self.is_scored() {
+            true => with_score(self.odds_by_rules(at), self.scores[at]),
+            false => self.estimate(at),
+        }
     }
 
-    /// Returns the log odds that a conversation turn answers: by its best score and the rules, or by the rules alone.
+    /// Returns the log odds that a conversation turn answers: by its best score and the rules, or by its best line.
     pub(super) fn odds_of_turn(&self, turn: &Turn) -> f32 {
+        if !self.is_scored() {
+            return turn.lines.clone().map(|at| self.estimate(at)).fold(f32::MIN, f32::max);
+        }
         let best = turn.lines.clone().filter_map(|at| self.scores[at]).max_by(f32::total_cmp);
         with_score(self.turn_odds_by_rules(turn), best)
     }

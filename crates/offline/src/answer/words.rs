@@ -33,6 +33,16 @@ pub(super) const ASKING_GERMAN: &str = "wer wen wem wessen wann wo woher wohin w
     womit wovon wofür wodurch wozu";
 pub(super) const VERBS_FIRST_GERMAN: &str = "ist sind war waren hat haben hatte hatten wird werden wurde wurden kann können darf dürfen muss müssen gibt";
 pub(super) const PLURAL_VERBS_GERMAN: &str = "sind waren haben hatten werden wurden gehören gehörten gibt gab können müssen dürfen nahmen kamen stehen standen braucht brauche";
+/// Nouns for a phone number.
+pub(super) const PHONE_NOUNS: &str = "extension telefonnummer handynummer rufnummer durchwahl";
+pub(super) const PHONE_NOUNS_UNSPACED: [&str; 5] = ["电话号码", "电话是", "分机号", "手机号", "热线电话"];
+
+/// Nouns for an amount of money, and for a share.
+pub(super) const MONEY_NOUNS: &str = "price prices cost costs salary wage wages rent fee fees fare income revenue turnover allowance deposit budget \
+    preis preise kosten gehalt lohn miete gebühr umsatz beitrag";
+pub(super) const MONEY_VERBS_GERMAN: &str = "kostet gekostet kostete bezahlt verdient";
+pub(super) const SHARES: &str = "percent percentage share rate ratio prozent anteil";
+
 /// English words too common to be specific in a question.
 pub(super) const COMMON_ENGLISH: &str = "name names named call called tell give given show find explain mean means meaning say said know known thing things way ways \
     kind kinds type types sort many much more most less least different used use using make made makes get got gets go goes went come came take took takes taken taking going getting having making coming comes become becomes became happen happens happened people \
@@ -51,7 +61,8 @@ pub(super) fn is_light_progress(word: &str) -> bool {
 /// German words too common to be specific.
 pub(super) const COMMON_GERMAN: &str = "gibt gab geben name namen heißt heißen jahr jahre jahren tag tage ort orte stadt mensch menschen person personen art arten \
     teil teile zahl anzahl genau eigentlich ungefähr wichtig wichtigsten ersten erste erster erstes letzte letzten neu neue neuen neuer alt alte alten groß große \
-    man soll sollte macht machen gemacht tun tut viel viele mal zeit dokument dokumente text frage dort damals meisten";
+    man soll sollte macht machen gemacht tun tut viel viele mal zeit dokument dokumente text frage dort damals meisten \
+    findet statt stattfinden stattfindet";
 
 /// Expressions that introduce a reason.
 pub(super) const REASONS: &[&str] = &[

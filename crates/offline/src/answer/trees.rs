@@ -1,0 +1,179 @@
+//! Boosted decision trees that estimate how likely a line answers, from its [features](super::features).
+//!
+//! Single facts about a line say little: a date counts for much in an answer to `when`, and for nothing in one to `who`. The trees
+//! were trained by `bench/lines.py` on the questions in `bench/lines`.
+
+use std::sync::LazyLock;
+
+use super::evidence::Evidence;
+use super::features::LINE_FEATURES;
+use super::lines::LineForm;
+use super::{MAX_PASSAGES, Passage, Passages};
+
+/// Maximum number of lines that are compared: those with most of the question.
+const MAX_CANDIDATES: usize = 40;
+
+/// A decision.
+#[derive(Debug, Clone, PartialEq)]
+enum Node {
+    /// The log odds that this tree adds.
+    Leaf(f32),
+    /// Continues at the next node if the feature is at most the threshold, otherwise at the node `other`.
+    Split { feature: usize, threshold: f32, other: usize },
+}
+
+/// The trees, each with its nodes in depth-first order.
+struct Trees {
+    /// Log odds before the first tree.
+    base: f32,
+    trees: Vec<Vec<Node>>,
+}
+
+static TREES: LazyLock<Trees> = LazyLock::new(|| Trees::read(include_str!("trees.txt")));
+
+impl Trees {
+    /// Reads the base on the first line and a tree on each other: `FEATURE:THRESHOLD` before its two branches, and `=VALUE` for a
+    /// leaf.
+    fn read(text: &str) -> Self {
+        let mut lines = text.lines();
+        let base = lines.next().and_then(|base| base.parse().ok()).unwrap_or_default();
+        let trees = lines.map(|line| {
+            let mut nodes = Vec::new();
+            push_branch(&mut line.split(' '), &mut nodes);
+            nodes
+        });
+        Self { base, trees: trees.collect() }
+    }
+
+    /// Returns the log odds for these features.
+    fn estimate(&self, features: &[f32]) -> f32 {
+        self.base + self.trees.iter().map(|tree| value(tree, features)).sum::<f32>()
+    }
+}
+
+/// Adds the nodes of a branch.
+fn push_branch<'t>(tokens: &mut impl Iterator<Item = &'t str>, nodes: &mut Vec<Node>) {
+    let Some(token) = tokens.next() else { return };
+    if let Some(leaf) = token.strip_prefix('=') {
+        nodes.push(Node::Leaf(leaf.parse().unwrap_or_default()));
+        return;
+    }
+    let (feature, threshold) = token.split_once(':').unwrap_or_default();
+    let at = nodes.len();
+    let (feature, threshold) = (feature.parse().unwrap_or_default(), threshold.parse().unwrap_or_default());
+    nodes.push(Node::Split { feature, threshold, other: 0 });
+    push_branch(tokens, nodes);
+    let other = nodes.len();
+    nodes[at] = Node::Split { feature, threshold, other };
+    push_branch(tokens, nodes);
+}
+
+/// Returns the value of the leaf that the features lead to.
+fn value(tree: &[Node], features: &[f32]) -> f32 {
+    let mut at = 0;
+    loop {
+        match tree.get(at) {
+            Some(Node::Leaf(value)) => return *value,
+            Some(Node::Split { feature, threshold, other }) => {
+                at = if features[*feature] <= *threshold { at + 1 } else { *other };
+            }
+            None => return 0.0,
+        }
+    }
+}
+
+/// What the trees know about a line.
+#[derive(Debug, Clone)]
+pub struct LineFeatures {
+    /// Index of its passage.
+    pub passage: usize,
+    /// Byte range in the text of the passage.
+    pub range: std::ops::Range<usize>,
+    /// Its features, see [`LINE_FEATURES`].
+    pub values: Vec<f32>,
+}
+
+/// Returns the features of the lines with most of the question, for training.
+///
+/// - `passages`: best first; only the first [`MAX_PASSAGES`] are read.
+pub fn line_features(question: &str, passages: &[Passage<'_>]) -> Vec<LineFeatures> {
+    let passages = &passages[..passages.len().min(MAX_PASSAGES)];
+    let reading = Passages::read(question, passages);
+    let parsed = reading.parse_question(question);
+    if parsed.terms.is_empty() {
+        return Vec::new();
+    }
+    let evidence = Evidence::of(&reading, &parsed);
+    let of_line = |at: usize| {
+        let line = &reading.lines[at];
+        LineFeatures { passage: line.passage, range: line.range.clone(), values: evidence.features(at) }
+    };
+    evidence.compared().map(of_line).collect()
+}
+
+impl Evidence<'_, '_> {
+    /// Returns the log odds that a line answers, by the trees.
+    pub(super) fn estimate(&self, at: usize) -> f32 {
+        if let Some(known) = self.estimates.borrow().get(&at) {
+            return *known;
+        }
+        let features = self.features(at);
+        debug_assert_eq!(features.len(), LINE_FEATURES.len());
+        let estimate = TREES.estimate(&features);
+        self.estimates.borrow_mut().insert(at, estimate);
+        estimate
+    }
+
+    /// Returns the lines that are compared, those with most of the question first.
+    fn compared(&self) -> impl Iterator<Item = usize> {
+        let lines = &self.reading.lines;
+        let may_answer = |at: &usize| {
+            !matches!(
+                lines[*at].form,
+                LineForm::Heading(_) | LineForm::Cell | LineForm::Code | LineForm::Question
+            )
+        };
+        let mut found: Vec<(f32, usize)> =
+            (0..lines.len()).filter(may_answer).map(|at| (self.share(at), at)).collect();
+        found.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
+        found.truncate(MAX_CANDIDATES);
+        found.into_iter().map(|(_, at)| at)
+    }
+
+    /// Returns the highest log odds by the rules, and the highest share of the question, of all lines.
+    pub(super) fn best_candidate(&self) -> (f32, f32) {
+        *self.best_candidate.get_or_init(|| {
+            self.compared().fold((f32::MIN, 0.0), |(odds, share), at| {
+                (odds.max(self.rule_odds_of_line(at)), share.max(self.share(at)))
+            })
+        })
+    }
+
+    /// Returns the log odds by the rules that a line answers or, in a conversation, its turn.
+    pub(super) fn rule_odds_of_line(&self, at: usize) -> f32 {
+        self.turn_with(at).map_or_else(|| self.odds_by_rules(at), |turn| self.turn_odds_by_rules(turn))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trees_lead_from_features_to_log_odds() {
+        let trees = Trees::read("-1.5\n0:0.5 =1 1:2 =2 =3\n=0.25");
+        assert_eq!(trees.estimate(&[0.5, 9.0]), -0.25);
+        assert_eq!(trees.estimate(&[0.6, 2.0]), 0.75);
+        assert_eq!(trees.estimate(&[0.6, 2.5]), 1.75);
+    }
+
+    #[test]
+    fn the_trees_read_known_features_only() {
+        assert!(!TREES.trees.is_empty());
+        for node in TREES.trees.iter().flatten() {
+            if let Node::Split { feature, .. } = node {
+                assert!(*feature < LINE_FEATURES.len());
+            }
+        }
+    }
+}

@@ -1,9 +1,10 @@
 //! Estimates how likely a line answers a question.
 //!
-//! Texts often answer in other words than the question. The estimate uses the share of the question, in words and in parts of
-//! words, in a line and its surroundings, the lead of the line and its passage over others, the length of the line and the rank of
-//! the passage. The weights come from a logistic regression on 5,500 questions in eleven languages about manuals, handbooks, laws,
-//! recipes, minutes, chats and novels, and from `bench/honesty/development`. One in six has no answer in its texts.
+//! Texts often answer in other words than the question. The log odds by the rules use the share of the question, in words and in
+//! parts of words, in a line and its surroundings, the lead of the line and its passage over others, the length of the line and the
+//! rank of the passage. Their weights come from a logistic regression on 5,500 questions in eleven languages about manuals,
+//! handbooks, laws, recipes, minutes, chats and novels, and from `bench/honesty/development`. One in six has no answer in its texts.
+//! They are combined with the score of a model, if there is one, or are one of the features of the [trees](super::trees).
 
 use std::collections::HashSet;
 use std::ops::Range;

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Which lines answer? Trains the trees of crates/offline/src/answer/trees.txt and says how right they are on sets they have not seen.
+
+    bench/lines.py --graphloom BINARY --features BINARY [--folds 5] [--set NAME...] [--trees FILE]
+
+--features is graphloom-bench-line-features. The sets are the folders of bench/lines and of bench/honesty/development. A folder of
+bench/lines has documents/ and questions.tsv, without a header: id, question, and a check, which is `-` if the documents do not hold the
+answer, and otherwise regular expressions joined by ` && `, one for each part of the answer. The documents of each set are indexed by
+rules into a separate data folder, and each question is asked with the defaults. A line of the passages that `ask` reads is right if it
+holds any part of the answer. The trees also learn from short texts: for each question, the paragraph with its answer, or the one with
+most of its words, and up to four others.
+
+Prints, for the best line of each question, how many are right, and how many unanswerable questions get an answer, if at most 5, 8 and
+10 percent of the answerable questions may get a wrong line: by the log odds of the rules alone, and by the trees, of which each scores
+only sets that it was not trained on. With --trees, also writes the trees of all sets. Needs numpy and scikit-learn.
+"""
+import argparse
+import concurrent.futures
+import dataclasses
+import json
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+import honesty
+
+FOLDERS = (honesty.ROOT / "bench" / "lines", honesty.ROOT / "bench" / "honesty" / "development")
+WRONG = (0.05, 0.08, 0.10)
+# Number of passages from which short texts are made.
+SHORT_FROM = 12
+
+
+@dataclasses.dataclass
+class Question:
+    """A question, with the regular expressions of the parts of its answer: none if it is unanswerable."""
+
+    set: str
+    text: str
+    parts: list[str]
+    passages: list[dict] = dataclasses.field(default_factory=list)
+    # Of the lines that are compared, in the same order.
+    values: numpy.ndarray | None = None
+    right: numpy.ndarray | None = None
+
+
+def collapsed(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def questions(folder: pathlib.Path) -> list[Question]:
+    """Returns the questions of a set that have an answer in a line, or none at all."""
+    asked = []
+    table = folder / "questions.tsv"
+    if table.exists():
+        for row in table.read_text(encoding="utf-8").splitlines():
+            _, question, check = row.split("\t")
+            asked.append(Question(folder.name, question, [] if check == "-" else check.split(" && ")))
+        return asked
+    for row in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(row)
+        if row.get("expect", "refusal") == "refusal":
+            parts = ["|".join(re.escape(collapsed(one)) for one in part) for part in row.get("parts", [])]
+            asked.append(Question(folder.name, row["question"], parts))
+    return asked
+
+
+def with_passages(graphloom: str, folder: pathlib.Path) -> list[Question]:
+    """Returns the questions of a set, each with the passages that `ask` reads for it, best first."""
+    asked = questions(folder)
+    environment = os.environ | {"GRAPHLOOM_SENTENCE_SCORER": "none"}
+    with tempfile.TemporaryDirectory() as work:
+        command = [graphloom, "-q", "--data-dir", f"{work}/data", "--workspace", "lines"]
+
+        def printed(*arguments: str) -> bytes:
+            done = subprocess.run([*command, *arguments], cwd=work, env=environment, stdout=subprocess.PIPE)
+            # Exit code 4: nothing was found.
+            if done.returncode not in (0, 4):
+                raise SystemExit(f"{folder.name}: {' '.join(arguments)}: exit code {done.returncode}")
+            return done.stdout
+
+        printed("add", *map(str, honesty.documents(folder)))
+        for one in asked:
+            found = json.loads(printed("ask", "--json", "--full", "--no-cache", "--", one.text))["retrieval"]
+            titles = {reference["number"]: reference["title"] for reference in found["references"]}
+            one.passages = [
+                {"text": hit["chunk"]["text"], "title": titles[hit["reference"]], "headings": hit["chunk"]["breadcrumb"]}
+                for hit in found["chunks"]]
+    print(f"{folder.name}: {len(asked)} questions", file=sys.stderr)
+    return asked
+
+
+def shortened(one: Question, chance: random.Random) -> Question | None:
+    """Returns a question with a few paragraphs instead of its passages; `None` if no paragraph holds the whole answer."""
+    paragraphs = [{**found, "text": text.strip("\n")} for found in one.passages[:SHORT_FROM]
+                  for text in re.split(r"\n\s*\n", found["text"]) if text.strip()]
+    words = set(re.findall(r"\w{4,}|[\u4e00-\u9fff]", one.text.lower()))
+    holds = [at for at, found in enumerate(paragraphs)
+             if all(re.search(part, collapsed(found["text"]), re.I | re.S) for part in one.parts)]
+    if not holds:
+        return None
+    best = holds[0] if one.parts else max(holds, key=lambda at: sum(word in paragraphs[at]["text"].lower() for word in words))
+    others = [found for at, found in enumerate(paragraphs) if at != best]
+    passages = [paragraphs[best], *chance.sample(others, min(len(others), chance.choice([0, 1, 2, 4])))]
+    if chance.random() < 0.3:
+        chance.shuffle(passages)
+    if chance.random() < 0.35:
+        passages = [{"text": "\n\n".join(found["text"] for found in passages), "title": passages[0]["title"], "headings": []}]
+    return dataclasses.replace(one, passages=passages)
+
+
+def compare_lines(features: str, asked: list[Question]) -> None:
+    """Sets the features of the compared lines of each question, and which of them are right."""
+    given = "".join(json.dumps({"question": one.text, "passages": one.passages}) + "\n" for one in asked)
+    printed = subprocess.run([features], input=given.encode(), stdout=subprocess.PIPE, check=True).stdout.splitlines()
+    names, *rows = map(json.loads, printed)
+    for one, lines in zip(asked, rows, strict=True):
+        one.values = numpy.array([line["values"] for line in lines], numpy.float32).reshape(-1, len(names))
+        is_right = [any(re.search(part, collapsed(line["text"]), re.I | re.S) for part in one.parts) for line in lines]
+        one.right = numpy.array(is_right, bool)
+
+
+def trained(asked: list[Question]) -> HistGradientBoostingClassifier:
+    model = HistGradientBoostingClassifier(
+        max_depth=4, max_iter=150, learning_rate=0.05, l2_regularization=5, min_samples_leaf=30, early_stopping=False, random_state=0)
+    return model.fit(numpy.concatenate([one.values for one in asked]), numpy.concatenate([one.right for one in asked]))
+
+
+def cross_validated(asked: list[Question], short: list[Question], folds: int) -> list[numpy.ndarray]:
+    """Returns the log odds of the lines of each question, by trees of other sets."""
+    names = sorted({one.set for one in asked})
+    fold = {name: at % folds for at, name in enumerate(names)}
+    models = [trained([one for one in [*asked, *short] if fold[one.set] != out]) for out in range(min(folds, len(names)))]
+    return [models[fold[one.set]].decision_function(one.values) if len(one.values) else one.values[:, 0] for one in asked]
+
+
+def summary(asked: list[Question], odds: list[numpy.ndarray]) -> list[str]:
+    """Returns for each limit of wrong lines the counts of right and wrong lines and of unanswerable questions with a line."""
+    best = [(lines.max(), one.right[lines.argmax()], bool(one.parts)) for one, lines in zip(asked, odds) if len(lines)]
+    answerable = sum(bool(one.parts) for one in asked)
+    cells = []
+    for limit in WRONG:
+        counts = (0, 0, 0)
+        # The lower the odds that suffice, the more is right and wrong.
+        for least in sorted({score for score, _, _ in best}, reverse=True):
+            given = [(right, has_answer) for score, right, has_answer in best if score >= least]
+            right = sum(bool(right) for right, _ in given)
+            unanswerable = sum(not has_answer for _, has_answer in given)
+            wrong = len(given) - right - unanswerable
+            if wrong > limit * answerable:
+                break
+            counts = (right, wrong, unanswerable)
+        cells.append("{} / {} / {}".format(*counts))
+    return cells
+
+
+def branch(nodes: numpy.ndarray, at: int) -> list[str]:
+    """Returns a branch of a tree in the format that crates/offline/src/answer/trees.rs reads."""
+    node = nodes[at]
+    if node["is_leaf"]:
+        return [f"={node['value']:.4f}"]
+    split = f"{node['feature_idx']}:{numpy.float32(node['num_threshold']):.9g}"
+    return [split, *branch(nodes, node["left"]), *branch(nodes, node["right"])]
+
+
+def written(model: HistGradientBoostingClassifier) -> str:
+    """Returns the trees: the log odds before the first tree, then a tree per line."""
+    trees = [" ".join(branch(tree.nodes, 0)) for (tree,) in model._predictors]
+    return "\n".join([f"{model._baseline_prediction.item():.4f}", *trees]) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--graphloom", required=True)
+    parser.add_argument("--features", required=True, help="graphloom-bench-line-features")
+    parser.add_argument("--folds", type=int, default=5, help="parts of the sets, each scored by trees of the others (default: 5)")
+    parser.add_argument("--set", action="append", help="these sets alone")
+    parser.add_argument("--trees", type=pathlib.Path, help="file for the trees of all sets")
+    given = parser.parse_args()
+    graphloom, features = (str(pathlib.Path(path).resolve()) for path in (given.graphloom, given.features))
+    folders = []
+    for folder in (path for parent in FOLDERS for path in sorted(parent.iterdir())):
+        if given.set and folder.name not in given.set:
+            continue
+        if not honesty.documents(folder):
+            print(f"{folder.name}: its documents are not there; left out", file=sys.stderr)
+            continue
+        folders.append(folder)
+    if len(folders) < 2 or given.folds < 2:
+        parser.error("needs at least two sets and two folds")
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        asked = [one for found in pool.map(lambda folder: with_passages(graphloom, folder), folders) for one in found]
+    chance = random.Random(0)
+    short = [one for one in (shortened(one, chance) for one in asked) if one]
+    compare_lines(features, [*asked, *short])
+    answerable = sum(bool(one.parts) for one in asked)
+    print(f"{len(folders)} sets, {answerable} answerable and {len(asked) - answerable} unanswerable questions, "
+          f"{sum(len(one.right) for one in asked)} lines\n")
+    print("| right / wrong / unanswerable answered | " + " | ".join(f"at most {limit:.0%} wrong" for limit in WRONG) + " |")
+    print("|---" * (len(WRONG) + 1) + "|")
+    for name, odds in (("rules", [one.values[:, 0] for one in asked]), ("trees", cross_validated(asked, short, given.folds))):
+        print(f"| {name} | " + " | ".join(summary(asked, odds)) + " |")
+    if given.trees:
+        given.trees.write_text(written(trained([*asked, *short])), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+//! Prints the features of lines, from which `bench/lines.py` trains trees.
+//!
+//! ```text
+//! graphloom-bench-line-features < QUESTIONS
+//! ```
+//!
+//! Standard input has a JSON object per line, with a `question` and its `passages`, best first, each with its `text`, `title` and
+//! `headings`. Prints the names of the features as a JSON list, and then for each question a JSON list of its compared lines, each
+//! with its `text` and its features, `values`.
+
+use std::io::{self, BufRead, BufWriter, Write};
+
+use anyhow::{Context, Result};
+use graphloom_offline::{LINE_FEATURES, Passage, line_features};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Deserialize)]
+struct Question {
+    question: String,
+    passages: Vec<Found>,
+}
+
+#[derive(Deserialize)]
+struct Found {
+    text: String,
+    title: String,
+    headings: Vec<String>,
+}
+
+fn main() -> Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    writeln!(out, "{}", json!(LINE_FEATURES))?;
+    for (at, line) in io::stdin().lock().lines().enumerate() {
+        let asked: Question =
+            serde_json::from_str(&line?).with_context(|| format!("reading line {}", at + 1))?;
+        writeln!(out, "{}", described(&asked))?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Returns the compared lines of a question, each with its text and features.
+fn described(asked: &Question) -> Value {
+    let passages: Vec<Passage<'_>> = asked
+        .passages
+        .iter()
+        .map(|found| Passage { text: &found.text, title: &found.title, headings: &found.headings })
+        .collect();
+    let lines = line_features(&asked.question, &passages);
+    let described = lines
+        .into_iter()
+        .map(|line| json!({ "text": passages[line.passage].text[line.range], "values": line.values }));
+    described.collect()
+}

@@ -73,7 +73,7 @@ fn errors_under_json_are_json() {
     for (arguments, code, error, help) in [
         (vec!["--json", "ask", "Who?"], 1, "no workspace default", "graphloom add PATH"),
         (vec!["--json", "--llm", "gpt-4o", "status"], 2, "llm is \"gpt-4o\"", ""),
-        (vec!["ad", "docs", "--json"], 2, "unrecognized subcommand 'ad'", "add"),
+        (vec!["ad", "docs", "--json"], 2, "unknown command \"ad\"", "graphloom add"),
         (vec!["ask", "x", "--mode", "best", "--json"], 2, "invalid value 'best'", "naive"),
     ] {
         let ran = graphloom.run(&arguments).exits(code);

@@ -280,7 +280,8 @@ impl Draft {
         let Some(from) = cited.get(quote.passage) else { return };
         let Some(words) = from.chunk.text.get(quote.range.clone()) else { return };
         self.text.push_str(before);
-        let begins: HashSet<usize> = sentences(words).into_iter().map(|sentence| sentence.start).collect();
+        let all = sentences(&from.chunk.text).into_iter();
+        let begins: HashSet<usize> = all.map(|sentence| sentence.start).collect();
         let mut marks = quote.matches.iter().peekable();
         let mut begun = None;
         let mut gap = String::new();
@@ -294,10 +295,11 @@ impl Draft {
                 continue;
             }
             if !gap.is_empty() {
-                let place = at - quote.range.start;
-                let line = words[place..].lines().next().unwrap_or_default();
+                let line = words[at - quote.range.start..].lines().next().unwrap_or_default();
                 let before = self.text.rsplit('\n').next().unwrap_or_default();
-                let is_apart = stands_alone(line) || begins.contains(&place) && !is_prose(before);
+                // The marks of a quotation begin no line.
+                let begins = begins.contains(&at) && !gap.contains('>');
+                let is_apart = stands_alone(line) || begins && !is_prose(before);
                 match gap.matches('\n').count() {
                     0 => self.text.push(' '),
                     1 if !is_apart => match joint(&self.text, line) {

@@ -10,7 +10,6 @@ use super::evidence::Evidence;
 use super::kinds;
 use super::likely::probability;
 use super::lines::LineForm;
-use super::question::AnswerType;
 use super::whole;
 use graphloom_text::is_prose;
 
@@ -61,10 +60,8 @@ impl Evidence<'_, '_> {
 
     /// Returns the shortest excerpt that is sure to contain the answer or, if there is none, the likeliest.
     pub(super) fn best_excerpt(&self, anchors: &[usize]) -> Option<Excerpt> {
-        // A text without a person does not answer who, and one without a reason does not answer why.
-        let answer_type = self.question.answer_type;
-        let must_be_of_kind =
-            !self.is_scored() && (answer_type.is_typed() || answer_type == AnswerType::Reason);
+        // A text without a person does not answer who, and one without a time does not answer when.
+        let must_be_of_kind = !self.is_scored() && self.question.answer_type.is_typed();
         let lines = &self.reading.lines;
         let holds_kind = |at: usize| kinds::holds(self.question, &lines[at], lines.get(at + 1));
         let mut known: HashMap<usize, f32> = HashMap::new();

@@ -20,10 +20,10 @@ use super::question::Role;
 const MAX_LINES: usize = 16;
 /// Minimum share of the question in a candidate line.
 const MIN_SHARE: f32 = 0.15;
-/// Minimum log odds of a line that meets all conditions for an answer: a probability of about 33%.
-const MIN_SUM_OF_ANSWER: f32 = -0.7;
-/// The same of a line that is clear: a probability of about 18%.
-const MIN_SUM_OF_CLEAR: f32 = -1.5;
+/// Minimum log odds of a line that meets all conditions for an answer: a probability of about 18%.
+const MIN_SUM_OF_ANSWER: f32 = -1.5;
+/// The same of a line that is clear: a probability of about 8%.
+const MIN_SUM_OF_CLEAR: f32 = -2.5;
 /// The same of the best of several sentences that answer together: a probability of about 5%.
 const MIN_SUM_TOGETHER: f32 = -3.0;
 /// Share of the question from which a line that is an answer by the rules is clear.

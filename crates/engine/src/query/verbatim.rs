@@ -370,7 +370,9 @@ mod tests {
             check_quote("The old\n> > bridge was re-\n> > built, 5 > 3.\n> >\n> > So", 0, vec![4..7, 12..18]);
         assert_eq!(draft.text, "Closest:\n- The old bridge was rebuilt, 5 > 3.\nSo [4]\n");
         assert_eq!(&draft.text[draft.matches[1].clone()], "bridge");
-        assert_eq!(check_quote("桥重建\n了。", 0, Vec::new()).text, "Closest:\n- 桥重建了。 [4]\n");
+        let wrapped = "这座桥在洪水之后由当地的工匠按照原来的样子重新修建\n了。";
+        let expected = format!("Closest:\n- {} [4]\n", wrapped.replace('\n', ""));
+        assert_eq!(check_quote(wrapped, 0, Vec::new()).text, expected);
     }
 
     #[test]

@@ -22,10 +22,10 @@ const MAX_LINES: usize = 16;
 const MIN_SHARE: f32 = 0.15;
 /// Minimum log odds of a line that meets all conditions for an answer: a probability of about 18%.
 const MIN_SUM_OF_ANSWER: f32 = -1.5;
-/// The same of a line that is clear: a probability of about 8%.
-const MIN_SUM_OF_CLEAR: f32 = -2.5;
-/// The same of the best of several sentences that answer together: a probability of about 5%.
-const MIN_SUM_TOGETHER: f32 = -3.0;
+/// The same of a line that is clear, and of the best of several sentences that answer together: a probability of about 5%.
+const MIN_SUM_OF_CLEAR: f32 = -3.0;
+/// The same in a conversation turn: a probability of about 27%.
+const MIN_SUM_OF_TURN: f32 = -1.0;
 /// Share of the question from which a line that is an answer by the rules is clear.
 const NEARLY_ALL: f32 = 0.95;
 /// For a two-step question: the minimum share, without names, that a line must contain itself, and the minimum lead of its
@@ -67,7 +67,7 @@ impl Evidence<'_, '_> {
     /// True if a line that meets all conditions for an answer is likely enough.
     pub(super) fn may_answer(&self, at: usize) -> bool {
         match self.turn_with(at) {
-            Some(turn) => self.odds_of_turn(turn) >= MIN_SUM_OF_ANSWER,
+            Some(turn) => self.odds_of_turn(turn) >= MIN_SUM_OF_TURN,
             None => self.odds(at) >= if self.is_clear(at) { MIN_SUM_OF_CLEAR } else { MIN_SUM_OF_ANSWER },
         }
     }
@@ -76,7 +76,7 @@ impl Evidence<'_, '_> {
     /// single line was judged by [`may_answer`](Self::may_answer).
     pub(super) fn may_answer_together(&self, lines: &[usize]) -> bool {
         let is_likely_enough = |at: &usize| {
-            self.reading.lines[*at].form != LineForm::Prose || self.odds_of_line(*at) >= MIN_SUM_TOGETHER
+            self.reading.lines[*at].form != LineForm::Prose || self.odds_of_line(*at) >= MIN_SUM_OF_CLEAR
         };
         lines.len() == 1 || lines.iter().any(is_likely_enough)
     }

@@ -155,43 +155,6 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// Returns the words that join compared things.
-    fn coordinators(&self) -> &'static [&'static str] {
-        match self.language {
-            Language::English => &["or", "and", "vs", "versus"],
-            Language::German => &["oder", "und", "vs"],
-            Language::French => &["ou", "et", "vs"],
-            Language::Spanish => &["o", "u", "y", "e", "vs"],
-            Language::Italian => &["o", "e", "ed", "oppure", "vs"],
-            Language::Portuguese => &["ou", "e", "vs"],
-            Language::Dutch => &["of", "en", "vs"],
-            Language::Polish => &["czy", "lub", "albo", "i", "oraz"],
-            Language::Russian => &["или", "и"],
-            Language::Ukrainian => &["чи", "або", "і", "й", "та"],
-            Language::Arabic => &["أم", "أو", "و"],
-            Language::Persian => &["یا", "و"],
-            Language::Chinese => &["和", "与", "與", "跟", "还是", "還是", "或", "或者", "及", "以及", "vs"],
-            Language::Japanese => &["と", "か", "や", "または", "それとも", "vs"],
-            Language::Korean => &["와", "과", "랑", "이랑", "하고", "또는", "아니면", "이나", "나", "vs"],
-        }
-    }
-
-    /// Returns the words before the second of two compared things.
-    fn measures(&self) -> &'static [&'static str] {
-        match self.language {
-            Language::English => &["than"],
-            Language::German => &["als"],
-            Language::French | Language::Spanish | Language::Portuguese => &["que"],
-            Language::Italian => &["di", "che"],
-            Language::Dutch => &["dan"],
-            Language::Polish => &["niż", "od"],
-            Language::Russian => &["чем"],
-            Language::Ukrainian => &["ніж"],
-            Language::Arabic | Language::Persian => &["من", "از"],
-            Language::Chinese | Language::Japanese | Language::Korean => &[],
-        }
-    }
-
     /// Classifies the text between two neighbouring names.
     fn between(&self, one: &Range<usize>, other: &Range<usize>) -> Connector {
         let gap = &self.question[one.end..other.start];
@@ -208,7 +171,7 @@ impl<'a> Form<'a> {
         if gap.contains([';', '.', '?', '!', '。']) && !gap.contains("vs.") {
             return Connector::Other;
         }
-        let coordinators = self.coordinators();
+        let coordinators = coordinators(self.language);
         let at = words.iter().position(|word| coordinators.contains(&word.as_str()));
         if let Some(at) = at {
             let rest = words[..at].iter().chain(&words[at + 1..]);
@@ -220,7 +183,7 @@ impl<'a> Form<'a> {
                 return Connector::Coordinator;
             }
         }
-        let measured = words.last().is_some_and(|word| self.measures().contains(&word.as_str()));
+        let measured = words.last().is_some_and(|word| measures(self.language).contains(&word.as_str()));
         let tells = words.iter().any(|word| !self.is_small(word));
         if measured && tells && words.len() <= MAX_MEASURE_WORDS + 1 {
             Connector::Measure
@@ -344,6 +307,43 @@ impl<'a> Form<'a> {
         let (first, second) = (marks.next()?, marks.next()?);
         let begins = self.names.iter().find(|name| name.start < first && first <= name.end)?;
         (!question[first..second].contains([',', '?'])).then(|| &question[begins.start..second])
+    }
+}
+
+/// Returns the words that join compared things.
+pub(super) fn coordinators(language: Language) -> &'static [&'static str] {
+    match language {
+        Language::English => &["or", "and", "vs", "versus"],
+        Language::German => &["oder", "und", "vs"],
+        Language::French => &["ou", "et", "vs"],
+        Language::Spanish => &["o", "u", "y", "e", "vs"],
+        Language::Italian => &["o", "e", "ed", "oppure", "vs"],
+        Language::Portuguese => &["ou", "e", "vs"],
+        Language::Dutch => &["of", "en", "vs"],
+        Language::Polish => &["czy", "lub", "albo", "i", "oraz"],
+        Language::Russian => &["или", "и"],
+        Language::Ukrainian => &["чи", "або", "і", "й", "та"],
+        Language::Arabic => &["أم", "أو", "و"],
+        Language::Persian => &["یا", "و"],
+        Language::Chinese => &["和", "与", "與", "跟", "还是", "還是", "或", "或者", "及", "以及", "vs"],
+        Language::Japanese => &["と", "か", "や", "または", "それとも", "vs"],
+        Language::Korean => &["와", "과", "랑", "이랑", "하고", "또는", "아니면", "이나", "나", "vs"],
+    }
+}
+
+/// Returns the words before the second of two compared things.
+pub(super) fn measures(language: Language) -> &'static [&'static str] {
+    match language {
+        Language::English => &["than"],
+        Language::German => &["als"],
+        Language::French | Language::Spanish | Language::Portuguese => &["que"],
+        Language::Italian => &["di", "che"],
+        Language::Dutch => &["dan"],
+        Language::Polish => &["niż", "od"],
+        Language::Russian => &["чем"],
+        Language::Ukrainian => &["ніж"],
+        Language::Arabic | Language::Persian => &["من", "از"],
+        Language::Chinese | Language::Japanese | Language::Korean => &[],
     }
 }
 

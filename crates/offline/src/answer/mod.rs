@@ -7,6 +7,7 @@ mod acronyms;
 mod all_but_one;
 mod attribution;
 mod closest;
+mod compared_measures;
 mod counted;
 mod defining;
 mod definitions;
@@ -28,12 +29,14 @@ mod lists;
 mod matcher;
 mod measures;
 mod names;
+mod parallel;
 mod question;
 mod roots;
 mod rows;
 mod score;
 mod scored;
 mod several;
+mod sides;
 mod trees;
 mod turns;
 mod unspaced;
@@ -135,7 +138,11 @@ pub fn reply_with_scores(question: &str, passages: &[Passage<'_>], scores: &[(Wi
     }
     let compares = several::compares(&reading, question);
     let two_steps = several::describes_by_another(question);
-    let answer = several::compared(&reading, question)
+    let compared = several::compared(&reading, question);
+    if let Some(lines) = parallel::parallel(&reading, question, compared.as_deref().unwrap_or_default()) {
+        return Reply::Likely(quotes(&evidence, &lines));
+    }
+    let answer = compared
         .or_else(|| lists::list(&evidence))
         .or_else(|| lists::rows_of_all(&evidence))
         .or_else(|| lists::titled(&evidence))

@@ -6,6 +6,7 @@
 mod acronyms;
 mod all_but_one;
 mod attribution;
+mod change;
 mod closest;
 mod compared_measures;
 mod counted;
@@ -140,6 +141,11 @@ pub fn reply_with_scores(question: &str, passages: &[Passage<'_>], scores: &[(Wi
     let two_steps = several::describes_by_another(question);
     let compared = several::compared(&reading, question);
     if let Some(lines) = parallel::parallel(&reading, question, compared.as_deref().unwrap_or_default()) {
+        return Reply::Likely(quotes(&evidence, &lines));
+    }
+    if compared.is_none()
+        && let Some(lines) = change::change(&reading, question)
+    {
         return Reply::Likely(quotes(&evidence, &lines));
     }
     let answer = compared

@@ -101,7 +101,7 @@ pub(super) fn parallel(reading: &Passages<'_>, question: &str, known: &[usize]) 
 
 /// Returns the places of the numbers in a line that are not in the question; a number of several words counts once. Years count
 /// only if times are compared.
-fn numbers(question: &ParsedQuestion, line: &Line<'_>) -> Vec<usize> {
+pub(super) fn numbers(question: &ParsedQuestion, line: &Line<'_>) -> Vec<usize> {
     if has_no_spaces(line.text) {
         return unspaced_numbers(question, line.text);
     }

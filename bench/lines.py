@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Which lines answer? Trains the trees of crates/offline/src/answer/trees.txt and says how right they are on sets they have not seen.
 
-    bench/lines.py --graphloom BINARY --features BINARY [--folds 5] [--set NAME...] [--trees FILE]
+    bench/lines.py --graphloom BINARY --features BINARY [--folds 5] [--set NAME...] [--manuals FOLDER] [--trees FILE]
 
---features is graphloom-bench-line-features. The sets are the folders of bench/lines and of bench/honesty/development. A folder of
-bench/lines has documents/ and questions.tsv, without a header: id, question, and a check, which is `-` if the documents do not hold the
-answer, and otherwise regular expressions joined by ` && `, one for each part of the answer. The documents of each set are indexed by
-rules into a separate data folder, and each question is asked with the defaults. A line of the passages that `ask` reads is right if it
-holds any part of the answer. The trees also learn from short texts: for each question, the paragraph with its answer, or the one with
-most of its words, and up to four others.
+--features is graphloom-bench-line-features. The sets are the folders of bench/lines and of bench/honesty/development, and those of
+bench/manuals, whose texts are kept in the folder that --manuals names, or in a temporary one. A folder of bench/lines has documents/
+and questions.tsv, without a header: id, question, and a check, which is `-` if the documents do not hold the answer, and otherwise
+regular expressions joined by ` && `, one for each part of the answer. The documents of each set are indexed by rules into a separate
+data folder, and each question is asked with the defaults. A line of the passages that `ask` reads is right if it holds at least half of
+the answer's parts, together with the lines that are quoted with it. The trees also learn from short texts: for each question except
+those about manuals, the paragraph with its answer, or the one with most of its words, and up to four others.
 
 Prints, for the best line of each question, how many are right, and how many unanswerable questions get an answer, if at most 5, 8 and
 10 percent of the answerable questions may get a wrong line: by the log odds of the rules alone, and by the trees, of which each scores
@@ -30,8 +31,11 @@ import numpy
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import honesty
+import manuals
 
 FOLDERS = (honesty.ROOT / "bench" / "lines", honesty.ROOT / "bench" / "honesty" / "development")
+# Smallest part of the answer that a right line holds.
+HALF = 0.5
 WRONG = (0.05, 0.08, 0.10)
 # Number of passages from which short texts are made.
 SHORT_FROM = 12
@@ -71,9 +75,16 @@ def questions(folder: pathlib.Path) -> list[Question]:
     return asked
 
 
-def with_passages(graphloom: str, folder: pathlib.Path) -> list[Question]:
+def of_manual(name: str, kept: pathlib.Path) -> tuple[list[Question], list[pathlib.Path]]:
+    """Returns the questions about a manual, and its pages."""
+    package, pages = manuals.TEXTS[name]
+    rows = (row.split("\t") for row in (manuals.SETS / f"{name}.tsv").read_text(encoding="utf-8").splitlines())
+    asked = [Question(name, question, [] if check == manuals.UNANSWERABLE else [check]) for question, check in rows]
+    return asked, sorted(manuals.unpacked(package, kept).glob(pages))
+
+
+def with_passages(graphloom: str, asked: list[Question], documents: list[pathlib.Path]) -> list[Question]:
     """Returns the questions of a set, each with the passages that `ask` reads for it, best first."""
-    asked = questions(folder)
     environment = os.environ | {"GRAPHLOOM_SENTENCE_SCORER": "none"}
     with tempfile.TemporaryDirectory() as work:
         command = [graphloom, "-q", "--data-dir", f"{work}/data", "--workspace", "lines"]
@@ -82,17 +93,17 @@ def with_passages(graphloom: str, folder: pathlib.Path) -> list[Question]:
             done = subprocess.run([*command, *arguments], cwd=work, env=environment, stdout=subprocess.PIPE)
             # Exit code 4: nothing was found.
             if done.returncode not in (0, 4):
-                raise SystemExit(f"{folder.name}: {' '.join(arguments)}: exit code {done.returncode}")
+                raise SystemExit(f"{asked[0].set}: {' '.join(arguments)[:200]}: exit code {done.returncode}")
             return done.stdout
 
-        printed("add", *map(str, honesty.documents(folder)))
+        printed("add", *map(str, documents))
         for one in asked:
             found = json.loads(printed("ask", "--json", "--full", "--no-cache", "--", one.text))["retrieval"]
             titles = {reference["number"]: reference["title"] for reference in found["references"]}
             one.passages = [
                 {"text": hit["chunk"]["text"], "title": titles[hit["reference"]], "headings": hit["chunk"]["breadcrumb"]}
                 for hit in found["chunks"]]
-    print(f"{folder.name}: {len(asked)} questions", file=sys.stderr)
+    print(f"{asked[0].set}: {len(asked)} questions", file=sys.stderr)
     return asked
 
 
@@ -122,13 +133,13 @@ def compare_lines(features: str, asked: list[Question]) -> None:
     names, *rows = map(json.loads, printed)
     for one, lines in zip(asked, rows, strict=True):
         one.values = numpy.array([line["values"] for line in lines], numpy.float32).reshape(-1, len(names))
-        is_right = [any(re.search(part, collapsed(line["text"]), re.I | re.S) for part in one.parts) for line in lines]
-        one.right = numpy.array(is_right, bool)
+        held = [[re.search(part, collapsed(line["text"]), re.I | re.S) is not None for part in one.parts] for line in lines]
+        one.right = numpy.array([bool(found) and sum(found) >= HALF * len(found) for found in held], bool)
 
 
 def trained(asked: list[Question]) -> HistGradientBoostingClassifier:
     model = HistGradientBoostingClassifier(
-        max_depth=4, max_iter=150, learning_rate=0.05, l2_regularization=5, min_samples_leaf=30, early_stopping=False, random_state=0)
+        max_depth=4, max_iter=200, learning_rate=0.05, l2_regularization=5, min_samples_leaf=30, early_stopping=False, random_state=0)
     return model.fit(numpy.concatenate([one.values for one in asked]), numpy.concatenate([one.right for one in asked]))
 
 
@@ -181,26 +192,28 @@ def main() -> None:
     parser.add_argument("--features", required=True, help="graphloom-bench-line-features")
     parser.add_argument("--folds", type=int, default=5, help="parts of the sets, each scored by trees of the others (default: 5)")
     parser.add_argument("--set", action="append", help="these sets alone")
+    parser.add_argument("--manuals", type=pathlib.Path, help="where downloaded packages are kept and found again")
     parser.add_argument("--trees", type=pathlib.Path, help="file for the trees of all sets")
     given = parser.parse_args()
     graphloom, features = (str(pathlib.Path(path).resolve()) for path in (given.graphloom, given.features))
-    folders = []
-    for folder in (path for parent in FOLDERS for path in sorted(parent.iterdir())):
-        if given.set and folder.name not in given.set:
-            continue
-        if not honesty.documents(folder):
-            print(f"{folder.name}: its documents are not there; left out", file=sys.stderr)
-            continue
-        folders.append(folder)
-    if len(folders) < 2 or given.folds < 2:
-        parser.error("needs at least two sets and two folds")
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        asked = [one for found in pool.map(lambda folder: with_passages(graphloom, folder), folders) for one in found]
+    with tempfile.TemporaryDirectory() as temporary, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        sets = []
+        for folder in (path for parent in FOLDERS for path in sorted(parent.iterdir())):
+            if given.set and folder.name not in given.set:
+                continue
+            if honesty.documents(folder):
+                sets.append((questions(folder), honesty.documents(folder)))
+            else:
+                print(f"{folder.name}: its documents are not there; left out", file=sys.stderr)
+        sets += [of_manual(name, given.manuals or pathlib.Path(temporary)) for name in manuals.TEXTS if not given.set or name in given.set]
+        if len(sets) < 2 or given.folds < 2:
+            parser.error("needs at least two sets and two folds")
+        asked = [one for found in pool.map(lambda found: with_passages(graphloom, *found), sets) for one in found]
     chance = random.Random(0)
-    short = [one for one in (shortened(one, chance) for one in asked) if one]
+    short = [one for one in (shortened(one, chance) for one in asked if one.set not in manuals.TEXTS) if one]
     compare_lines(features, [*asked, *short])
     answerable = sum(bool(one.parts) for one in asked)
-    print(f"{len(folders)} sets, {answerable} answerable and {len(asked) - answerable} unanswerable questions, "
+    print(f"{len(sets)} sets, {answerable} answerable and {len(asked) - answerable} unanswerable questions, "
           f"{sum(len(one.right) for one in asked)} lines\n")
     print("| right / wrong / unanswerable answered | " + " | ".join(f"at most {limit:.0%} wrong" for limit in WRONG) + " |")
     print("|---" * (len(WRONG) + 1) + "|")

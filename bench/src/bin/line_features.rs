@@ -6,7 +6,8 @@
 //!
 //! Standard input has a JSON object per line, with a `question` and its `passages`, best first, each with its `text`, `title` and
 //! `headings`. Prints the names of the features as a JSON list, and then for each question a JSON list of its compared lines, each
-//! with its `text` and its features, `values`.
+//! with its `text`, including the lines that are
+//! quoted with it, and its features, `values`.
 
 use std::io::{self, BufRead, BufWriter, Write};
 
@@ -47,8 +48,5 @@ fn described(asked: &Question) -> Value {
         .map(|found| Passage { text: &found.text, title: &found.title, headings: &found.headings })
         .collect();
     let lines = line_features(&asked.question, &passages);
-    let described = lines
-        .into_iter()
-        .map(|line| json!({ "text": passages[line.passage].text[line.range], "values": line.values }));
-    described.collect()
+    lines.into_iter().map(|line| json!({ "text": line.text, "values": line.values })).collect()
 }

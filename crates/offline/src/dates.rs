@@ -41,6 +41,38 @@ pub(super) fn dates_and_quantities(text: &str, tokens: &[Token<'_>]) -> Vec<(Ran
     found
 }
 
+/// Returns the first year of a decade: 1970 for `1970s`, `seventies` and `70er`; `None` for other words, in lowercase.
+pub(super) fn decade(word: &str) -> Option<u32> {
+    const TENS: [(&str, u32); 14] = [
+        ("twenties", 20),
+        ("thirties", 30),
+        ("forties", 40),
+        ("fifties", 50),
+        ("sixties", 60),
+        ("seventies", 70),
+        ("eighties", 80),
+        ("nineties", 90),
+        ("zwanziger", 20),
+        ("dreißiger", 30),
+        ("fünfziger", 50),
+        ("sechziger", 60),
+        ("siebziger", 70),
+        ("achtziger", 80),
+    ];
+    let in_words = TENS.iter().find(|(name, _)| word.starts_with(name)).map(|(_, tens)| 1900 + tens);
+    let number = || {
+        let digits =
+            ["s", "er", "ern", "erjahre", "erjahren"].iter().find_map(|ending| word.strip_suffix(ending))?;
+        let year: u32 = digits.parse().ok().filter(|year| year % 10 == 0)?;
+        match digits.len() {
+            2 => Some(1900 + year),
+            4 => Some(year),
+            _ => None,
+        }
+    };
+    in_words.or_else(number)
+}
+
 /// Returns the number of words of the date that begins here.
 fn date(tokens: &[Token<'_>], before: Option<&Token<'_>>) -> Option<usize> {
     let word = |i: usize| tokens.get(i).filter(|token| i == 0 || matches!(token.gap, " " | ", " | " of "));
@@ -122,4 +154,25 @@ fn quantity(tokens: &[Token<'_>]) -> usize {
     }
     let large = first.text.len() >= 3 || length > 1 || first.text.contains('.');
     if large { length } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::decade;
+
+    #[test]
+    fn decades_are_read_from_words_and_numbers() {
+        for (word, expected) in [
+            ("1970s", Some(1970)),
+            ("70er", Some(1970)),
+            ("seventies", Some(1970)),
+            ("siebzigern", Some(1970)),
+            ("1970", None),
+            ("75s", None),
+            ("670s", None),
+            ("seven", None),
+        ] {
+            assert_eq!(decade(word), expected, "{word}");
+        }
+    }
 }

@@ -111,6 +111,24 @@ impl Evidence<'_, '_> {
             && line.words.iter().any(|word| words::is_first_person(&word.lower))
     }
 
+    /// True if a line ends with the subject of the question as its speaker and has no pronoun for it: `Ada would come, Okafor said.`
+    fn names_subject_only_as_speaker(&self, at: usize) -> bool {
+        const PRONOUNS: &str = "he she him her his hers er sie ihm ihr ihn sein seine";
+        let words = &self.reading.lines[at].words;
+        let [.., before, last] = words.as_slice() else { return false };
+        let is_subject = |word: &Word<'_>| {
+            self.question.terms.iter().any(|term| term.role == Role::Name && term.root == word.root)
+        };
+        let is_report = |word: &Word<'_>| words::is_report(&word.lower);
+        let ends_with_speaker =
+            is_subject(before) && is_report(last) || is_report(before) && is_subject(last);
+        let refers = |word: &Word<'_>| words::is_first_person(&word.lower) || any_word(PRONOUNS, &word.lower);
+        ends_with_speaker
+            && self.question.speaker.is_none()
+            && !words.iter().any(refers)
+            && words.iter().filter(|word| is_subject(word)).count() == 1
+    }
+
     /// True if the requested relation belongs to another name in this line: `the niece's sister` is not Ada's.
     pub(super) fn is_owned_by_others(&self, at: usize) -> bool {
         let owned = self.question.possessive || self.question.of_name;
@@ -245,6 +263,7 @@ impl Evidence<'_, '_> {
             || self.is_owned_by_others(at)
             || self.is_action_of_others(at)
             || self.is_said_by_others(at)
+            || self.names_subject_only_as_speaker(at)
             || self.is_not_said_by_speaker(at)
             || self.lacks_denial(at)
             || self.is_denied(at)

@@ -23,8 +23,8 @@ const SURE: f32 = 0.9;
 const MIN_GAIN: f32 = 0.02;
 /// Minimum expected number of answering lines, and minimum probability of the likeliest line: several lines that are all unlikely
 /// are no answer.
-const MIN_EXPECTED: f32 = 0.42;
-const MIN_LIKELIEST: f32 = 0.25;
+const MIN_EXPECTED: f32 = 0.6;
+const MIN_LIKELIEST: f32 = 0.4;
 /// The same if a model scored lines.
 const MIN_EXPECTED_SCORED: f32 = 0.32;
 const MIN_LIKELIEST_SCORED: f32 = 0.18;
@@ -69,7 +69,8 @@ impl Evidence<'_, '_> {
         // A text without a person does not answer who, and one without a time does not answer when.
         let must_be_of_kind = !self.is_scored() && self.question.answer_type.is_typed();
         let lines = &self.reading.lines;
-        let holds_kind = |at: usize| kinds::holds(self.question, &lines[at], lines.get(at + 1));
+        let is_of_kind = |at: usize| kinds::holds(self.question, &lines[at], lines.get(at + 1));
+        let holds_kind = |at: usize| is_of_kind(at) || whole(self, at).into_iter().any(is_of_kind);
         let mut known: HashMap<usize, f32> = HashMap::new();
         let mut best: Option<Excerpt> = None;
         for count in 1..=MAX_LINES {

@@ -1,6 +1,7 @@
 //! Families of synonyms, including irregular forms: `emigrated` for `moved`.
 //!
-//! Each line of a list is a family. An underscore or hyphen joins the words of an expression: `turn_down` for `reject`. Opposite
+//! Each line of a list is a family. Words of a close family mean nearly the same in most texts; words of a loose one do in some.
+//! An underscore or hyphen joins the words of an expression: `turn_down` for `reject`. Opposite
 //! directions of a relationship are never in one family: who buys does not sell.
 
 use std::collections::HashMap;
@@ -9,9 +10,18 @@ use std::sync::LazyLock;
 use super::roots::Roots;
 use crate::languages::Language;
 
+/// The index of the first loose family; those of close families are less.
+const FIRST_LOOSE: u16 = 1 << 15;
+
+/// True if a family is close.
+pub(super) fn is_close(family: u16) -> bool {
+    family < FIRST_LOOSE
+}
+
 /// The families of a language.
 pub(super) struct Families {
-    families: Vec<&'static str>,
+    close: Vec<&'static str>,
+    loose: Vec<&'static str>,
     /// For each root, the indexes of its families.
     of_root: HashMap<String, Vec<u16>>,
     /// For each root that begins an expression: the roots after it, and the index of the family.
@@ -28,12 +38,13 @@ impl Families {
         }
     }
 
-    fn read(language: Language, list: &'static str) -> Self {
+    fn read(language: Language, close: &'static str, loose: &'static str) -> Self {
         let roots = Roots::of(language);
-        let families: Vec<&str> = list.lines().collect();
+        let [close, loose] = [close, loose].map(|list| list.lines().collect::<Vec<&str>>());
+        let families = close.iter().zip(0_u16..).chain(loose.iter().zip(FIRST_LOOSE..));
         let mut of_root: HashMap<String, Vec<u16>> = HashMap::new();
         let mut expressions: HashMap<String, Vec<(Vec<String>, u16)>> = HashMap::new();
-        for (family, at) in families.iter().zip(0_u16..) {
+        for (family, at) in families {
             for word in family.split_whitespace() {
                 let mut parts = word.split(['_', '-']).map(|part| roots.root(part.trim_end_matches("'s")));
                 let first = parts.next().unwrap_or_default();
@@ -52,7 +63,7 @@ impl Families {
                 }
             }
         }
-        Self { families, of_root, expressions }
+        Self { close, loose, of_root, expressions }
     }
 
     /// Returns the families of a root.
@@ -73,24 +84,42 @@ impl Families {
         found.map(|(rest, family)| (rest.len() + 1, *family)).collect()
     }
 
-    /// Returns the words of all families, as written.
-    pub(super) fn all_words(&self) -> impl Iterator<Item = &'static str> {
-        self.families.iter().flat_map(|family| family.split_whitespace())
+    /// True if a root is in a family.
+    pub(super) fn contains(&self, root: &str) -> bool {
+        self.of_root.contains_key(root)
     }
 
     /// Returns the words of these families, as written.
     pub(super) fn words(&self, families: &[u16]) -> Vec<&'static str> {
-        let found = families.iter().filter_map(|family| self.families.get(usize::from(*family)));
-        found.flat_map(|family| family.split_whitespace()).collect()
+        let family = |family: &u16| match is_close(*family) {
+            true => self.close.get(usize::from(*family)),
+            false => self.loose.get(usize::from(*family - FIRST_LOOSE)),
+        };
+        families.iter().filter_map(family).flat_map(|family| family.split_whitespace()).collect()
     }
 }
 
-static ENGLISH: LazyLock<Families> =
-    LazyLock::new(|| Families::read(Language::English, include_str!("families/english.txt")));
-static GERMAN: LazyLock<Families> =
-    LazyLock::new(|| Families::read(Language::German, include_str!("families/german.txt")));
-static CHINESE: LazyLock<Families> =
-    LazyLock::new(|| Families::read(Language::Chinese, include_str!("families/chinese.txt")));
+static ENGLISH: LazyLock<Families> = LazyLock::new(|| {
+    Families::read(
+        Language::English,
+        include_str!("families/english.txt"),
+        include_str!("families/english_loose.txt"),
+    )
+});
+static GERMAN: LazyLock<Families> = LazyLock::new(|| {
+    Families::read(
+        Language::German,
+        include_str!("families/german.txt"),
+        include_str!("families/german_loose.txt"),
+    )
+});
+static CHINESE: LazyLock<Families> = LazyLock::new(|| {
+    Families::read(
+        Language::Chinese,
+        include_str!("families/chinese.txt"),
+        include_str!("families/chinese_loose.txt"),
+    )
+});
 
 #[cfg(test)]
 mod tests {
@@ -123,9 +152,18 @@ mod tests {
     }
 
     #[test]
+    fn words_of_a_loose_family_are_not_closely_related() {
+        let (families, roots) = (Families::of(Language::English), Roots::of(Language::English));
+        let [one, other] = ["illegal", "prohibited"].map(|word| families.of_root(&roots.root(word)));
+        let shared: Vec<u16> = one.into_iter().filter(|family| other.contains(family)).collect();
+        assert!(!shared.is_empty() && !shared.into_iter().any(is_close));
+    }
+
+    #[test]
     fn each_family_has_several_words() {
         for language in [Language::English, Language::German, Language::Chinese] {
-            for family in &Families::of(language).families {
+            let families = Families::of(language);
+            for family in families.close.iter().chain(&families.loose) {
                 assert!(family.split_whitespace().count() >= 2, "{family}");
             }
         }

@@ -7,6 +7,7 @@ use super::lines::{Line, LineForm};
 use super::lists;
 use super::measures;
 use super::question::{AnswerType, Role};
+use super::whole;
 use crate::scripts::has_no_spaces;
 
 /// The names of the features, in the order of [`Evidence::features`].
@@ -25,7 +26,10 @@ pub const LINE_FEATURES: &[&str] = &[
     "together",
     "relations",
     "relations_matched",
+    "relations_close",
     "relations_exact",
+    "exact_share",
+    "close_share",
     "names",
     "names_matched",
     "has_names",
@@ -51,6 +55,13 @@ pub const LINE_FEATURES: &[&str] = &[
     "class_matched",
     "names_instance",
     "new_names",
+    "new_words",
+    "new_numbers",
+    "asks_name",
+    "quoted_lines",
+    "quoted_new_words",
+    "quoted_share",
+    "quoted_holds_type",
     "measure_mentioned",
     "label",
     "means",
@@ -61,6 +72,7 @@ pub const LINE_FEATURES: &[&str] = &[
     "in_turn",
     "row",
     "item",
+    "asks",
     "announces",
     "enumerates",
     "length",
@@ -73,6 +85,9 @@ pub const LINE_FEATURES: &[&str] = &[
     "unspaced",
     "next_holds_type",
 ];
+
+/// Number of new words above which more do not matter.
+const MANY_WORDS: usize = 20;
 
 impl Evidence<'_, '_> {
     /// Returns the features of a line, see [`LINE_FEATURES`].
@@ -89,6 +104,8 @@ impl Evidence<'_, '_> {
         let relations: Vec<usize> = (0..terms.len()).filter(is_relation).collect();
         let matched =
             |least: f32| relations.iter().filter(|term| self.direct[at][**term] >= least).count() as f32;
+        let of_at_least =
+            |least: f32| self.weighed(self.direct[at].iter().map(|strength| number(*strength >= least)));
         let names_matched =
             question.names.iter().filter(|name| name.iter().any(|term| self.direct[at][*term] > 0.0)).count();
         let is_class = |term: &usize| terms[*term].is_class || terms[*term].role == Role::Class;
@@ -110,6 +127,13 @@ impl Evidence<'_, '_> {
             first_of_passage + lines[at..].iter().take_while(|other| other.passage == line.passage).count();
         let holds = |line: &Line<'_>, next: Option<&Line<'_>>| number(kinds::holds(question, line, next));
         let asks = |answer_type: AnswerType| number(question.answer_type == answer_type);
+        let quoted = whole(self, at);
+        let new_words = |quoted: &[usize]| {
+            quoted.iter().map(|line| kinds::new_words(question, &lines[*line])).sum::<usize>()
+        };
+        let strongest = |quoted: &[usize], term: usize| {
+            quoted.iter().map(|line| self.direct[*line][term]).fold(0.0, f32::max)
+        };
         vec![
             rules,
             rules - best,
@@ -125,7 +149,10 @@ impl Evidence<'_, '_> {
             self.together(start..end, &self.direct),
             relations.len() as f32,
             matched(f32::MIN_POSITIVE) / relations.len().max(1) as f32,
+            matched(0.79) / relations.len().max(1) as f32,
             matched(0.99) / relations.len().max(1) as f32,
+            of_at_least(0.99),
+            of_at_least(0.79),
             question.names.len() as f32,
             names_matched as f32 / question.names.len().max(1) as f32,
             number(self.has_names(at)),
@@ -151,6 +178,13 @@ impl Evidence<'_, '_> {
             class.unwrap_or(0.0),
             number(kinds::names_instance(question, line)),
             kinds::names(question, line).len().min(4) as f32,
+            kinds::new_words(question, line).min(MANY_WORDS) as f32,
+            kinds::new_numbers(question, line.text).count().min(4) as f32,
+            number(question.naming),
+            quoted.len() as f32,
+            new_words(&quoted).min(MANY_WORDS) as f32,
+            self.weighed((0..terms.len()).map(|term| strongest(&quoted, term))),
+            quoted.iter().map(|line| holds(&lines[*line], None)).fold(0.0, f32::max),
             number(measures::mentions_measure(question, line)),
             number(kinds::is_label(question, line)),
             number(question.answer_type == AnswerType::Meaning && definitions::means(question, line)),
@@ -161,6 +195,7 @@ impl Evidence<'_, '_> {
             number(self.turn_with(at).is_some()),
             number(line.form == LineForm::Row),
             number(line.form == LineForm::Item),
+            number(line.form == LineForm::Question),
             number(line.text.ends_with([':', '：'])),
             lists::enumerates(line).min(6) as f32,
             line.text.chars().count().min(400) as f32,

@@ -214,7 +214,7 @@ pub(super) fn spaced(text: &str) -> String {
 }
 
 /// Returns the number of words in a line that are not in the question and not stop words.
-fn new_words(question: &ParsedQuestion, line: &Line<'_>) -> usize {
+pub(super) fn new_words(question: &ParsedQuestion, line: &Line<'_>) -> usize {
     if has_no_spaces(line.text) {
         let left = line.text.chars().filter(|c| c.is_alphanumeric() && !question.lower.contains(*c)).count();
         return left / 2;

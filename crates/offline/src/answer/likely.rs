@@ -20,12 +20,12 @@ use super::question::Role;
 const MAX_LINES: usize = 16;
 /// Minimum share of the question in a candidate line.
 const MIN_SHARE: f32 = 0.15;
-/// Minimum log odds of a line that meets all conditions for an answer: a probability of about 18%.
-const MIN_SUM_OF_ANSWER: f32 = -1.5;
-/// The same of a line that is clear, and of the best of several sentences that answer together: a probability of about 5%.
-const MIN_SUM_OF_CLEAR: f32 = -3.0;
-/// The same in a conversation turn: a probability of about 27%.
-const MIN_SUM_OF_TURN: f32 = -1.0;
+/// Minimum log odds of a line that meets all conditions for an answer.
+const MIN_OF_ANSWER: Minimum = Minimum { by_trees: -0.5, by_scores: -1.5 };
+/// The same of a line that is clear, and of the best of several sentences that answer together.
+const MIN_OF_CLEAR: Minimum = Minimum { by_trees: -2.0, by_scores: -3.0 };
+/// The same in a conversation turn.
+const MIN_OF_TURN: Minimum = Minimum { by_trees: -0.5, by_scores: -1.0 };
 /// Share of the question from which a line that is an answer by the rules is clear.
 const NEARLY_ALL: f32 = 0.95;
 /// For a two-step question: the minimum share, without names, that a line must contain itself, and the minimum lead of its
@@ -41,6 +41,14 @@ const UNKNOWN: f32 = 2.0;
 const MANY: usize = 10;
 /// Log odds if all features are 0.
 const BASE: f32 = -3.84;
+
+/// The log odds from which a line may answer.
+struct Minimum {
+    /// If the trees estimate them.
+    by_trees: f32,
+    /// If they include the scores of a model.
+    by_scores: f32,
+}
 
 /// Returns the probability of log odds.
 pub(super) fn probability(odds: f32) -> f32 {
@@ -67,16 +75,22 @@ impl Evidence<'_, '_> {
     /// True if a line that meets all conditions for an answer is likely enough.
     pub(super) fn may_answer(&self, at: usize) -> bool {
         match self.turn_with(at) {
-            Some(turn) => self.odds_of_turn(turn) >= MIN_SUM_OF_TURN,
-            None => self.odds(at) >= if self.is_clear(at) { MIN_SUM_OF_CLEAR } else { MIN_SUM_OF_ANSWER },
+            Some(turn) => self.is_enough(self.odds_of_turn(turn), &MIN_OF_TURN),
+            None if self.is_clear(at) => self.is_enough(self.odds(at), &MIN_OF_CLEAR),
+            None => self.is_enough(self.odds(at), &MIN_OF_ANSWER),
         }
+    }
+
+    fn is_enough(&self, odds: f32, minimum: &Minimum) -> bool {
+        odds >= if self.is_scored() { minimum.by_scores } else { minimum.by_trees }
     }
 
     /// True if several sentences may answer: at least one of them must not be quite unlikely to. Lists and rows always may, and a
     /// single line was judged by [`may_answer`](Self::may_answer).
     pub(super) fn may_answer_together(&self, lines: &[usize]) -> bool {
         let is_likely_enough = |at: &usize| {
-            self.reading.lines[*at].form != LineForm::Prose || self.odds_of_line(*at) >= MIN_SUM_OF_CLEAR
+            self.reading.lines[*at].form != LineForm::Prose
+                || self.is_enough(self.odds_of_line(*at), &MIN_OF_CLEAR)
         };
         lines.len() == 1 || lines.iter().any(is_likely_enough)
     }
@@ -152,7 +166,8 @@ impl Evidence<'_, '_> {
         let conversations: HashSet<usize> =
             self.turns().iter().map(|turn| lines[turn.lines.start].passage).collect();
         let may_answer = |at: &usize| {
-            matches!(lines[*at].form, LineForm::Prose | LineForm::Item | LineForm::Row)
+            let is_text = matches!(lines[*at].form, LineForm::Prose | LineForm::Item | LineForm::Row);
+            (is_text || lines[*at].form == LineForm::Question && self.reply_to(*at).is_some())
                 && lines[*at].text.len() <= MAX_ANSWER_BYTES
                 && !conversations.contains(&lines[*at].passage)
         };

@@ -415,6 +415,26 @@ fn is_byline(line: &str) -> bool {
     names_author && line.chars().count() <= MAX_CHARS && !line.ends_with(['.', '!', '?', ':', ';', ','])
 }
 
+/// True if a message asks everybody without a question mark: `Ada: does anyone know where the key is`.
+fn asks_anyone(line: &str) -> bool {
+    const STARTS: [&str; 12] = [
+        "does anyone",
+        "does anybody",
+        "has anyone",
+        "has anybody",
+        "anyone know",
+        "anybody know",
+        "weiß jemand",
+        "hat jemand",
+        "kann jemand",
+        "有没有人",
+        "有谁",
+        "谁知道",
+    ];
+    let text = line.rsplit(": ").next().unwrap_or(line).to_lowercase();
+    STARTS.iter().any(|start| text.starts_with(start)) && !text.ends_with(['.', '!', '。', '！'])
+}
+
 fn form(line: &str, alone: bool, behind: &str, is_first: bool, opens: bool) -> LineForm {
     if line.starts_with('#') {
         let level = line.bytes().take_while(|byte| *byte == b'#').count();
@@ -429,7 +449,7 @@ fn form(line: &str, alone: bool, behind: &str, is_first: bool, opens: bool) -> L
     let bare = line.trim_end_matches(['"', '”', '’', '\'', '」', '』', '*', '_']);
     let asks_inside = ["?\"", "?”", "?'", "?’", "？”", "？」"].iter().any(|mark| line.contains(mark))
         && line.chars().count() <= MAX_QUESTION_CHARS;
-    if bare.ends_with(['?', '？']) || asks_inside {
+    if bare.ends_with(['?', '？']) || asks_inside || asks_anyone(line) {
         return LineForm::Question;
     }
     let open = !bare.ends_with(['.', '!', ':', '。', '！', '：', ';', '；', ',', '，', '…']);

@@ -12,6 +12,8 @@ use super::rows::rows;
 
 /// Maximum number of lines between a heading and its list.
 const MAX_LINES_BETWEEN: usize = 4;
+/// Maximum number of lines of a list that is quoted for one of its items.
+const MAX_LIST_LINES: usize = 16;
 /// Minimum coverage of a line that announces the requested list.
 const MIN_COVERAGE: f32 = 0.66;
 /// The same for a line that is a question, answered by the following lines.
@@ -142,6 +144,19 @@ pub(super) fn steps_of(lines: &[Line<'_>], at: usize) -> Vec<Range<usize>> {
         last_number = number.or(last_number);
     }
     found
+}
+
+/// Returns the list of an item, with the line that announces it, if the question asks for several things; `None` if the list is long.
+pub(super) fn list_with(evidence: &Evidence<'_, '_>, at: usize) -> Option<Range<usize>> {
+    let lines = &evidence.reading.lines;
+    if !evidence.question.many || lines[at].form != LineForm::Item {
+        return None;
+    }
+    let list = steps_of(lines, at).into_iter().find(|list| list.contains(&at))?;
+    let announces =
+        |before: &usize| lines[*before].passage == lines[at].passage && ends_with_colon(lines[*before].text);
+    let start = list.start.checked_sub(1).filter(announces).unwrap_or(list.start);
+    (list.len() <= MAX_LIST_LINES).then_some(start..list.end)
 }
 
 /// Returns the number of a numbered list item.

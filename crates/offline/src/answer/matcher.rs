@@ -1,10 +1,12 @@
 //! The strength of a term of a question in a line.
 
 use super::evidence::Passages;
+use super::families::is_close;
 use super::lines::{Line, LineForm, Word};
 use super::question::{AnswerType, ParsedQuestion, Role, Term};
 use super::words::{LIMITS, PRICED, any_word};
 use super::{kinds, kinship, measures};
+use crate::dates::decade;
 use crate::languages::Language;
 
 /// Strength of a verb if a line names only its agent or the action, and the endings of such nouns.
@@ -15,6 +17,8 @@ const ACTIONS: [&str; 2] = ["ment", "ments"];
 const IN_COMPOUND: f32 = 0.5;
 /// Strength of a word that is expressed in other words.
 const OTHER_WORDS: f32 = 0.8;
+/// The same by a word that means nearly the same in some texts only: less than [`IS_THERE`](super::evidence::IS_THERE).
+const LOOSE_WORDS: f32 = 0.5;
 
 /// A term of a question, with everything that is the same for all lines.
 pub(super) struct Matcher<'q> {
@@ -23,12 +27,14 @@ pub(super) struct Matcher<'q> {
     term: &'q Term,
     /// The answer type if the term is the key word, which is matched more strictly: `new-born` is not a birth.
     key: Option<AnswerType>,
-    /// Synonyms of a term that is searched for verbatim.
-    relatives: Vec<&'static str>,
+    /// Close and loose synonyms of a term that is searched for verbatim.
+    relatives: [Vec<&'static str>; 2],
     /// Expressions for a maximum or minimum, if the term means that.
     limits: Vec<&'static str>,
     /// True if it asks for a price, which any amount of money expresses.
     is_price: bool,
+    /// The first year of the decade that the term names.
+    decade: Option<u32>,
     /// True if it asks about a birth, which the years of a life also express: `(1815 - 1852)`.
     is_birth: bool,
     /// True if it asks about a death, which these years also express.
@@ -46,8 +52,10 @@ impl<'q> Matcher<'q> {
         let key = (question.key == Some(at)).then_some(question.answer_type);
         let is_of = |word: &str| {
             let families = reading.roots.families(&reading.roots.root(word));
-            term.families.iter().any(|family| families.contains(family))
+            term.families.iter().any(|family| is_close(*family) && families.contains(family))
         };
+        let families = term.families.iter().copied().filter(|_| term.unspaced);
+        let (close, loose): (Vec<u16>, Vec<u16>) = families.partition(|family| is_close(*family));
         let by_years = key != Some(AnswerType::Place);
         let limits = LIMITS.iter().filter(|(words, _)| any_word(words, &term.word));
         Self {
@@ -55,10 +63,11 @@ impl<'q> Matcher<'q> {
             question,
             term,
             key,
-            relatives: if term.unspaced { reading.roots.relatives(&term.families) } else { Vec::new() },
+            relatives: [close, loose].map(|families| reading.roots.relatives(&families)),
             limits: limits.flat_map(|(_, marks)| marks.iter().copied()).collect(),
             is_price: matches!(question.answer_type, AnswerType::Amount { .. })
                 && any_word(PRICED, &term.word),
+            decade: decade(&term.word),
             is_birth: by_years && (is_of("born") || is_of("geboren")),
             is_death: by_years && (is_of("died") || is_of("gestorben")),
             is_dying: is_of("died"),
@@ -72,8 +81,13 @@ impl<'q> Matcher<'q> {
             if line.text.contains(&self.term.word) {
                 return 1.0;
             }
-            let is_there = self.relatives.iter().any(|word| line.text.contains(word)) || self.is_limit(line);
-            return if is_there { OTHER_WORDS } else { 0.0 };
+            let [close, loose] =
+                self.relatives.each_ref().map(|words| words.iter().any(|word| line.text.contains(word)));
+            return match () {
+                () if close || self.is_limit(line) => OTHER_WORDS,
+                () if loose => LOOSE_WORDS,
+                () => 0.0,
+            };
         }
         let in_other_words = if self.is_implied(line) { OTHER_WORDS } else { 0.0 };
         (0..line.words.len()).map(|at| self.likeness(line, at)).fold(in_other_words, f32::max)
@@ -87,11 +101,20 @@ impl<'q> Matcher<'q> {
         }
     }
 
+    /// True if a line contains a year of the decade that the term names.
+    fn is_in_decade(&self, line: &Line<'_>) -> bool {
+        let year = |word: &Word<'_>| word.lower.parse().ok().filter(|year: &u32| *year >= 1000);
+        self.decade.is_some_and(|decade| {
+            line.words.iter().filter_map(year).any(|year| (decade..decade + 10).contains(&year))
+        })
+    }
+
     /// True if a line expresses the term without a word for it.
     fn is_implied(&self, line: &Line<'_>) -> bool {
         let is_killed =
             || line.words.iter().any(|word| any_word("killed assassinated murdered", &word.lower));
         self.is_limit(line)
+            || self.is_in_decade(line)
             || self.is_price && measures::holds_money(line)
             || self.key.is_some() && !kinship::inverse_words(self.question, line).is_empty()
             || self.is_birth && kinds::gives_life_years(line, false)
@@ -118,11 +141,12 @@ impl<'q> Matcher<'q> {
             }
             _ => self.reading.roots.likeness(&term.root, &word.root),
         };
-        let is_related = || term.role != Role::Name && term.is_related(word);
-        let like = match like > 0.0 {
-            true => like,
-            false if is_related() => OTHER_WORDS,
-            false => return 0.0,
+        let like = match () {
+            () if like > 0.0 => like,
+            () if term.role == Role::Name => return 0.0,
+            () if term.is_related(word) => OTHER_WORDS,
+            () if term.is_loosely_related(word) => LOOSE_WORDS,
+            () => return 0.0,
         };
         // `The Cratchits` are not Bob Cratchit.
         let is_family = language == Language::English

@@ -246,6 +246,7 @@ fn whole(evidence: &Evidence<'_, '_>, line: usize) -> Vec<usize> {
     found.extend(spoken.turn.filter(|turn| spoken.of_speaker && *turn < line && !found.contains(turn)));
     found.push(line);
     found.extend(lists::steps_with(evidence, line).filter(|step| *step != line));
+    found.extend(lists::list_with(evidence, line).into_iter().flatten().filter(|item| *item != line));
     let announced = lists::announced(evidence, line);
     let announced = match announced.is_empty() && evidence.question.many {
         true => counted::members(evidence, line),
@@ -256,18 +257,23 @@ fn whole(evidence: &Evidence<'_, '_>, line: usize) -> Vec<usize> {
     let goes_on = next.is_some_and(|next| {
         next.goes_on
             && next.passage == spoken.passage
+            && next.turn == spoken.turn
             && next.form == LineForm::Prose
             && next.range.start >= spoken.range.end
     });
-    let needs_next = match evidence.question.answer_type {
+    let holds = |at: usize| kinds::holds(evidence.question, &evidence.reading.lines[at], None);
+    let needs_next = || match evidence.question.answer_type {
         AnswerType::Manner => true,
         AnswerType::Reason => !kinds::gives_reason(spoken.text),
-        _ => false,
+        answer_type => answer_type.is_typed() && !holds(line) && holds(line + 1),
     };
-    if announced.is_empty() && goes_on && needs_next {
+    if announced.is_empty() && goes_on && needs_next() {
         found.push(line + 1);
     }
     found.extend(announced);
+    if spoken.form == LineForm::Question {
+        found.extend(evidence.reply_to(line).into_iter().flatten());
+    }
     found
 }
 

@@ -82,8 +82,9 @@ fn german_participles_count_as_verbs() {
 
 #[test]
 fn a_short_chat_message_can_answer_about_its_speaker() {
-    let text = "IdaLund: Who has the balls?\nOrsonMoe: I'll bring the cones, friends.\nIdaLund: Good for the practice of our team!";
-    check(text, "Who is going to bring the cones to practice?", true);
+    let text = "IdaLund: Who has the balls?\nOrsonMoe: I'll bring the cones, friends.\nIdaLund: Good, our team needs them!";
+    let (_, texts) = test_support::reply_from(&[text], "Who is going to bring the cones to practice?");
+    assert_eq!(texts, ["OrsonMoe: I'll bring the cones, friends."]);
 }
 
 #[test]
@@ -104,7 +105,11 @@ fn a_likely_answer_is_marked_as_likely() {
 
 #[test]
 fn people_are_counted_by_any_word_for_them() {
-    check("The mill has 140 employees and no debts.", "How many people work in the mill?", true);
+    let (reply, texts) = test_support::reply_from(
+        &["The mill has 140 employees and no debts."],
+        "How many people work in the mill?",
+    );
+    assert!(matches!(reply, Reply::Answer(_) | Reply::Likely(_)) && texts.len() == 1, "{reply:?}");
     check("Working temperature of the mill: minus 8 degrees.", "How many people work in the mill?", false);
 }
 
@@ -132,4 +137,15 @@ fn a_line_with_one_of_two_steps_is_not_an_answer() {
     check("Which city hosts the league that Ines Okafor plays soccer in?", false);
     check("What is the colour of the shirt of the club of Ines Okafor?", false);
     check("Who plays soccer in a larger league, Ines Okafor or Jost Brandt?", false);
+}
+
+#[test]
+fn a_decade_is_matched_by_its_years() {
+    let text =
+        "The boat race was held until 1914. A teacher, Dilys Orr, revived it in 1973. The club has 40 boats.";
+    for question in ["Who revived the boat race in the seventies?", "Who revived the boat race in the 1970s?"]
+    {
+        let (_, texts) = test_support::reply_from(&[text], question);
+        assert!(test_support::joined(&texts).contains("Dilys Orr"), "{question}: {texts:?}");
+    }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use harper_brill::UPOS;
 
+use super::families::is_close;
 use super::form::Form;
 use super::lines::Word;
 use super::roots::Roots;
@@ -111,8 +112,13 @@ impl Term {
         self.root == word.root || self.is_related(word)
     }
 
-    /// True if a word of the documents is a synonym or another form of this term.
+    /// True if a word of the documents is a close synonym or another form of this term.
     pub(super) fn is_related(&self, word: &Word<'_>) -> bool {
+        self.families.iter().any(|family| is_close(*family) && word.families.contains(family))
+    }
+
+    /// True if a word of the documents is a synonym of this term in some texts.
+    pub(super) fn is_loosely_related(&self, word: &Word<'_>) -> bool {
         self.families.iter().any(|family| word.families.contains(family))
     }
 }
@@ -297,7 +303,9 @@ impl ParsedQuestion {
         parsed.of_life = parsed.key.is_some_and(|key| {
             const LIFE: [&str; 6] = ["born", "died", "geboren", "gestorben", "出生", "去世"];
             let own = &parsed.terms[key].families;
-            LIFE.iter().flat_map(|word| roots.families(&roots.root(word))).any(|family| own.contains(&family))
+            LIFE.iter()
+                .flat_map(|word| roots.families(&roots.root(word)))
+                .any(|family| is_close(family) && own.contains(&family))
         });
         // If all words are common, they are what the question asks for.
         parsed.is_common = parsed.terms.iter().all(|term| term.role == Role::Common);

@@ -102,7 +102,7 @@ impl Roots {
 
     /// True if a word is in a family.
     pub(super) fn has_family(&self, root: &str) -> bool {
-        !self.families(root).is_empty()
+        Families::of(self.language).contains(root)
     }
 
     /// Returns the words of these families, as written.

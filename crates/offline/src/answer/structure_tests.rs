@@ -16,6 +16,25 @@ fn a_value_below_its_label_answers() {
 }
 
 #[test]
+fn an_item_comes_with_its_list_if_several_things_are_requested() {
+    let text = "# Ada Orr\n\nAda Orr was a painter. She received these honours:\n\n- Silver medal of the bird society, 1958\n\
+        - Honorary doctor of the college, 1965\n- Freedom of the town, 1971\n\nShe never married.";
+    let (_, texts) = reply_from(&[text], "Which honours did Ada Orr receive?");
+    for item in ["Silver medal", "Honorary doctor", "Freedom of the town"] {
+        assert!(joined(&texts).contains(item), "{texts:?}");
+    }
+    assert!(!joined(&texts).contains("never married"), "{texts:?}");
+}
+
+#[test]
+fn a_message_that_asks_anyone_is_answered_by_the_next_one() {
+    let chat = "[11:47] Pavel: does anyone know who has the label printer\n[11:52] Yuki: under my desk, take it\n\
+        [11:53] Pavel: thanks\n[12:10] Ines: Lunch is ready.";
+    let (_, texts) = reply_from(&[chat], "Who has the label printer?");
+    assert!(joined(&texts).contains("under my desk"), "{texts:?}");
+}
+
+#[test]
 fn front_matter_answers_only_questions_for_its_properties() {
     let text = "title: Furtkuchen\ndate: 2031-05-02\nauthor: Ines Okafor\n\nThe Furtkuchen is a flat cake from Halden.\n";
     check_in("Furtkuchen", text, "What is a Furtkuchen?", &["The Furtkuchen is a flat cake from Halden."]);

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use super::evidence::Evidence;
 use super::features::LINE_FEATURES;
 use super::lines::LineForm;
-use super::{MAX_PASSAGES, Passage, Passages};
+use super::{MAX_PASSAGES, Passage, Passages, whole};
 
 /// Maximum number of lines that are compared: those with most of the question.
 const MAX_CANDIDATES: usize = 40;
@@ -85,10 +85,8 @@ fn value(tree: &[Node], features: &[f32]) -> f32 {
 /// What the trees know about a line.
 #[derive(Debug, Clone)]
 pub struct LineFeatures {
-    /// Index of its passage.
-    pub passage: usize,
-    /// Byte range in the text of the passage.
-    pub range: std::ops::Range<usize>,
+    /// Its text, with the lines that are quoted with it.
+    pub text: String,
     /// Its features, see [`LINE_FEATURES`].
     pub values: Vec<f32>,
 }
@@ -105,8 +103,8 @@ pub fn line_features(question: &str, passages: &[Passage<'_>]) -> Vec<LineFeatur
     }
     let evidence = Evidence::of(&reading, &parsed);
     let of_line = |at: usize| {
-        let line = &reading.lines[at];
-        LineFeatures { passage: line.passage, range: line.range.clone(), values: evidence.features(at) }
+        let texts: Vec<&str> = whole(&evidence, at).into_iter().map(|at| reading.lines[at].text).collect();
+        LineFeatures { text: texts.join("\n"), values: evidence.features(at) }
     };
     evidence.compared().map(of_line).collect()
 }
@@ -127,11 +125,10 @@ impl Evidence<'_, '_> {
     /// Returns the lines that are compared, those with most of the question first.
     fn compared(&self) -> impl Iterator<Item = usize> {
         let lines = &self.reading.lines;
-        let may_answer = |at: &usize| {
-            !matches!(
-                lines[*at].form,
-                LineForm::Heading(_) | LineForm::Cell | LineForm::Code | LineForm::Question
-            )
+        let may_answer = |at: &usize| match lines[*at].form {
+            LineForm::Heading(_) | LineForm::Cell | LineForm::Code => false,
+            LineForm::Question => self.reply_to(*at).is_some(),
+            LineForm::Prose | LineForm::Item | LineForm::Row | LineForm::Property => true,
         };
         let mut found: Vec<(f32, usize)> =
             (0..lines.len()).filter(may_answer).map(|at| (self.share(at), at)).collect();

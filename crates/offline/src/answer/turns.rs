@@ -7,7 +7,6 @@
 use std::ops::Range;
 
 use super::evidence::Evidence;
-use super::judge::MAX_ANSWER_BYTES;
 use super::kinds;
 use super::lines::{Line, LineForm};
 use super::question::{AnswerType, Role};
@@ -25,6 +24,8 @@ const TAKES_PART: f32 = 0.75;
 const MAX_TURNS: usize = 12;
 /// Minimum log odds of a returned turn: a probability of about a third.
 const MIN_SUM: f32 = -0.7;
+/// Maximum length of a turn, in bytes; a longer one, such as a letter, is read as prose.
+const MAX_BYTES: usize = 600;
 /// Length of a turn, in bytes, above which it no longer matters.
 const LONG: usize = 400;
 /// Minimum share of the question in a candidate turn.
@@ -127,7 +128,7 @@ impl Evidence<'_, '_> {
     /// True if a turn is short enough to be an answer.
     fn is_short(&self, turn: &Range<usize>) -> bool {
         let lines = &self.reading.lines;
-        lines[turn.end - 1].range.end - lines[turn.start].range.start <= MAX_ANSWER_BYTES
+        lines[turn.end - 1].range.end - lines[turn.start].range.start <= MAX_BYTES
     }
 
     /// True if a term is part of the name of the speaker whose turn begins with this line.

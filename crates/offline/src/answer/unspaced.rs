@@ -255,10 +255,23 @@ fn whole_words(question: &str) -> impl Iterator<Item = Range<usize>> {
         对手 对外 对齐 自由 理由 到期 从业 和平 共和 饱和 参与 在线 存在 现在 成都 首都 都市 就业 成就 普及 涉及 应用 响应 反应 供应 适应 效应 应力 了解 \
         目的 几何 把手 由来 路由 有理数 对比 对话 绝对 相对 针对 面对 会话 会场 会费 聚会 上下文 上传 上限 以上 上班 上课 晚上 早上 上午 从事 从属 是非 于是 \
         能源 能力 功能 性能 智能 节能 可能 技能 能量 太阳能 电能 职能 每股 每日 各地 各种 各类 与会 关于 由于 对于 把握 被子 就是 也许 都会";
-    // `住在` in `住在哪里` is a verb and a preposition.
-    let is_word = |word: &&str| word.chars().nth(1).is_some() && !word.ends_with(['在', '于', '到']);
-    let words = WHOLE.split_whitespace().chain(Families::of(Language::Chinese).all_words().filter(is_word));
-    words.flat_map(|word| question.match_indices(word).map(move |(at, _)| at..at + word.len()))
+    const CHARS: Range<usize> = 2..9;
+    // `住在` in `住在哪里` is a verb and a preposition, and `谁出钱` is a question.
+    let is_word = |word: &str| {
+        !word.ends_with(['在', '于', '到'])
+            && !word.contains(['谁', '哪', '几', '么', '吗', '怎', '多', '何'])
+    };
+    let families = Families::of(Language::Chinese);
+    let listed = WHOLE.split_whitespace();
+    let listed = listed.flat_map(|word| question.match_indices(word).map(|(at, word)| at..at + word.len()));
+    let ends = |at: usize| question[at..].char_indices().map(move |(from, c)| at + from + c.len_utf8());
+    let pieces = question
+        .char_indices()
+        .flat_map(move |(at, _)| ends(at).skip(CHARS.start - 1).take(CHARS.len()).map(move |end| at..end));
+    listed.chain(pieces.filter(move |piece| {
+        let word = &question[piece.clone()];
+        is_word(word) && families.contains(word)
+    }))
 }
 
 /// True if a word without spaces is too common to be specific.

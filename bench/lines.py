@@ -77,10 +77,8 @@ def questions(folder: pathlib.Path) -> list[Question]:
 
 def of_manual(name: str, kept: pathlib.Path) -> tuple[list[Question], list[pathlib.Path]]:
     """Returns the questions about a manual, and its pages."""
-    package, pages = manuals.TEXTS[name]
-    rows = (row.split("\t") for row in (manuals.SETS / f"{name}.tsv").read_text(encoding="utf-8").splitlines())
-    asked = [Question(name, question, [] if check == manuals.UNANSWERABLE else [check]) for question, check in rows]
-    return asked, sorted(manuals.unpacked(package, kept).glob(pages))
+    pages, rows = manuals.texts_and_questions(name, kept)
+    return [Question(name, question, [] if check == manuals.UNANSWERABLE else [check]) for question, check in rows], pages
 
 
 def with_passages(graphloom: str, asked: list[Question], documents: list[pathlib.Path]) -> list[Question]:

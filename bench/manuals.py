@@ -49,6 +49,13 @@ def unpacked(package: str, folder: pathlib.Path) -> pathlib.Path:
     return target
 
 
+def texts_and_questions(name: str, folder: pathlib.Path) -> tuple[list[pathlib.Path], list[list[str]]]:
+    """The pages of a set, which are downloaded once, and its questions, each with a check of the answer."""
+    package, pages = TEXTS[name]
+    lines = (SETS / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
+    return sorted(unpacked(package, folder).glob(pages)), [line.split("\t") for line in lines]
+
+
 def index(graphloom: str, pages: list[pathlib.Path], data: pathlib.Path) -> None:
     """Indexes pages from one folder, so that their names in answers are short."""
     with tempfile.TemporaryDirectory() as temporary:
@@ -81,12 +88,9 @@ def main() -> None:
     table, rows = [], []
     with tempfile.TemporaryDirectory() as temporary:
         for name in given.sets.split(","):
-            package, pattern = TEXTS[name]
-            pages = sorted(unpacked(package, given.keep or pathlib.Path(temporary)).glob(pattern))
+            pages, questions = texts_and_questions(name, given.keep or pathlib.Path(temporary))
             data = pathlib.Path(temporary) / f"data-{name}"
             index(given.graphloom, pages, data)
-            lines = (SETS / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
-            questions = [line.split("\t") for line in lines]
             graphloom = [given.graphloom, "-q", "--data-dir", str(data)]
             with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
                 own = list(pool.map(lambda question: ask(graphloom, *question), questions))

@@ -26,7 +26,7 @@
 #   build               the program built from scratch: time, CPU time, the slowest crates, size; needs no harness     (slow)
 #   kinds               all kinds of text, offline: is auto as good as the better of full text and vectors alone? needs no harness
 #   honesty             right and wrong answers without an LLM on the texts and questions of bench/honesty; needs no harness
-#   lines               which lines answer, by trees that were not trained on their set, on the texts and questions of bench/lines; needs no harness
+#   lines               which lines answer, by trees that were not trained on their set, on the texts and questions of bench/lines and bench/manuals; needs no harness
 #   answers             right and wrong answers without an LLM on question sets by other authors; needs no harness
 #   manuals             right and wrong answers without an LLM from manuals of Debian packages; needs no harness
 #   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline; needs no harness

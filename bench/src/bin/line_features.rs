@@ -6,8 +6,7 @@
 //!
 //! Standard input has a JSON object per line, with a `question` and its `passages`, best first, each with its `text`, `title` and
 //! `headings`. Prints the names of the features as a JSON list, and then for each question a JSON list of its compared lines, each
-//! with its `text`, including the lines that are
-//! quoted with it, and its features, `values`.
+//! with its `text`, including the lines that are quoted with it, and its features, `values`.
 
 use std::io::{self, BufRead, BufWriter, Write};
 

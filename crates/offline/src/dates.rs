@@ -43,7 +43,7 @@ pub(super) fn dates_and_quantities(text: &str, tokens: &[Token<'_>]) -> Vec<(Ran
 
 /// Returns the first year of a decade: 1970 for `1970s`, `seventies` and `70er`; `None` for other words, in lowercase.
 pub(super) fn decade(word: &str) -> Option<u32> {
-    const TENS: [(&str, u32); 14] = [
+    const TENS: [(&str, u32); 16] = [
         ("twenties", 20),
         ("thirties", 30),
         ("forties", 40),
@@ -54,18 +54,21 @@ pub(super) fn decade(word: &str) -> Option<u32> {
         ("nineties", 90),
         ("zwanziger", 20),
         ("dreißiger", 30),
+        ("vierziger", 40),
         ("fünfziger", 50),
         ("sechziger", 60),
         ("siebziger", 70),
         ("achtziger", 80),
+        ("neunziger", 90),
     ];
     let in_words = TENS.iter().find(|(name, _)| word.starts_with(name)).map(|(_, tens)| 1900 + tens);
     let number = || {
         let digits =
             ["s", "er", "ern", "erjahre", "erjahren"].iter().find_map(|ending| word.strip_suffix(ending))?;
         let year: u32 = digits.parse().ok().filter(|year| year % 10 == 0)?;
+        // `10s` is rather a time than a decade.
         match digits.len() {
-            2 => Some(1900 + year),
+            2 if year >= 20 => Some(1900 + year),
             4 => Some(year),
             _ => None,
         }
@@ -167,6 +170,8 @@ mod tests {
             ("70er", Some(1970)),
             ("seventies", Some(1970)),
             ("siebzigern", Some(1970)),
+            ("neunziger", Some(1990)),
+            ("10s", None),
             ("1970", None),
             ("75s", None),
             ("670s", None),

@@ -6,7 +6,7 @@ use super::*;
 
 /// Parts of questions and texts: words with a special meaning, letters whose case has another length, and marks.
 const PARTS: &str = "what|who|which|when|where|why|how|how many|how long|What is the difference in|between|compare|and|or|of|the|that|\
-    is|are|not|is a|than|larger|in 1931|1932|2.5 km|€|%|Ada|Ada's|İstanbul|Üsküdar|ẞtraße|ﬁn|é|a\u{301}|\u{1F1E9}|Der Unterschied zwischen|und|\
+    is|are|not|is a|than|larger|cheaper|compared with|old|new|changed|from 4 to|比|in 1931|1932|2.5 km|€|%|Ada|Ada's|İstanbul|Üsküdar|ẞtraße|ﬁn|é|a\u{301}|\u{1F1E9}|Der Unterschied zwischen|und|\
     Wer|der|die|, das|heißt|的|是|什么|有什么区别|和|多少|公司|年|。|？|か|の|?|.|,|:|;|'s|’s|\"|“|”|(|)|*|_|`|-|\u{3000}|\u{200B}";
 /// Beginnings and ends of lines.
 const BORDERS: &str = "\n|\n\n|\n- |\n1. |\n2) |\n# |\n## İ|\n| |\n|---|\n```\n|\n$ |\r\n|\t|\nFrom: |\n[09:14] Ada: |\n---\ntitle: | | |: | - ";

@@ -115,18 +115,21 @@ impl Evidence<'_, '_> {
     fn names_subject_only_as_speaker(&self, at: usize) -> bool {
         const PRONOUNS: &str = "he she him her his hers er sie ihm ihr ihn sein seine";
         let words = &self.reading.lines[at].words;
-        let [.., before, last] = words.as_slice() else { return false };
         let is_subject = |word: &Word<'_>| {
             self.question.terms.iter().any(|term| term.role == Role::Name && term.root == word.root)
         };
         let is_report = |word: &Word<'_>| words::is_report(&word.lower);
-        let ends_with_speaker =
-            is_subject(before) && is_report(last) || is_report(before) && is_subject(last);
+        let behind =
+            words.iter().rev().skip_while(|word| is_report(word)).skip_while(|word| is_subject(word));
+        let told = behind.skip_while(|word| is_report(word));
+        let told = told.count();
+        let tag = &words[told..];
+        let ends_with_speaker = tag.iter().any(is_report) && tag.iter().any(is_subject);
         let refers = |word: &Word<'_>| words::is_first_person(&word.lower) || any_word(PRONOUNS, &word.lower);
         ends_with_speaker
             && self.question.speaker.is_none()
             && !words.iter().any(refers)
-            && words.iter().filter(|word| is_subject(word)).count() == 1
+            && !words[..told].iter().any(is_subject)
     }
 
     /// True if the requested relation belongs to another name in this line: `the niece's sister` is not Ada's.

@@ -24,7 +24,7 @@ const TIMES: &str =
 /// Words that ask for prices.
 const PRICES: &str = "cost costs pay pays price prices fee fees charge charges fare fares rent kosten kostet kostete zahlen zahlt preis preise \
     gebühr gebühren miete";
-/// The same as [`COMPARATIVES`] for scripts without spaces, and [`TIMES`].
+/// The same as [`COMPARATIVES`] for scripts without spaces.
 const UNSPACED: &[(&str, Option<&str>)] = &[
     ("便宜", Some("多少钱")),
     ("更贵", Some("多少钱")),

@@ -167,9 +167,9 @@ impl Evidence<'_, '_> {
             self.turns().iter().map(|turn| lines[turn.lines.start].passage).collect();
         let may_answer = |at: &usize| {
             let is_text = matches!(lines[*at].form, LineForm::Prose | LineForm::Item | LineForm::Row);
-            (is_text || lines[*at].form == LineForm::Question && self.reply_to(*at).is_some())
+            !conversations.contains(&lines[*at].passage)
                 && lines[*at].text.len() <= MAX_ANSWER_BYTES
-                && !conversations.contains(&lines[*at].passage)
+                && (is_text || lines[*at].form == LineForm::Question && self.reply_to(*at).is_some())
         };
         let mut found: Vec<(f32, usize)> =
             (0..lines.len()).filter(may_answer).map(|at| (self.share(at), at)).collect();

@@ -144,7 +144,7 @@ pub fn reply_with_scores(question: &str, passages: &[Passage<'_>], scores: &[(Wi
         return Reply::Likely(quotes(&evidence, &lines));
     }
     if compared.is_none()
-        && let Some(lines) = change::change(&reading, question)
+        && let Some(lines) = change::change(&reading, question).filter(|lines| !evidence.is_refuted(lines))
     {
         return Reply::Likely(quotes(&evidence, &lines));
     }
@@ -234,8 +234,8 @@ fn single(evidence: &Evidence<'_, '_>, compares: bool, two_steps: bool) -> Optio
     Some(found)
 }
 
-/// Returns a line with the lines needed to understand it: the line that names its subject, the list that it announces, the
-/// following step of an instruction.
+/// Returns a line with the lines needed to understand it: the line that names its subject, the list that it announces or is a part
+/// of, the following step of an instruction, the next sentence if that has the requested value, and the reply to a question.
 fn whole(evidence: &Evidence<'_, '_>, line: usize) -> Vec<usize> {
     let named_by = evidence.named_by[line].or_else(|| evidence.described_by(line));
     let is_text = |at: &usize| !matches!(evidence.reading.lines[*at].form, LineForm::Heading(_));

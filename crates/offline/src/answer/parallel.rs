@@ -84,7 +84,7 @@ pub(super) fn parallel(reading: &Passages<'_>, question: &str, known: &[usize]) 
     let texts: Vec<String> = reading.lines.iter().map(|line| line.text.to_lowercase()).collect();
     let mut best: Option<Found> = None;
     for (rank, sides) in readings.iter().enumerate() {
-        let Some(comparison) = Comparison::of(&evidence, &texts, sides) else { continue };
+        let comparison = Comparison::of(&evidence, &texts, sides);
         let found = comparison.pairs().into_iter().chain(comparison.single_lines());
         for found in found {
             if found.lines.iter().all(|line| known.contains(line)) {
@@ -131,7 +131,7 @@ fn unspaced_numbers(question: &ParsedQuestion, text: &str) -> Vec<usize> {
 }
 
 impl<'e, 'r, 'a> Comparison<'e, 'r, 'a> {
-    fn of(evidence: &'e Evidence<'r, 'a>, texts: &'e [String], sides: &Sides) -> Option<Self> {
+    fn of(evidence: &'e Evidence<'r, 'a>, texts: &'e [String], sides: &Sides) -> Self {
         let terms = &evidence.question.terms;
         let words_of = |text: &str| -> Vec<String> {
             let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -157,9 +157,7 @@ impl<'e, 'r, 'a> Comparison<'e, 'r, 'a> {
             Thing { own: is_known(own), lower: text.to_owned(), is_named }
         };
         let (one, other) = (thing(own_of_one, &one, &other), thing(own_of_other, &other, &one));
-        let comparison = Self { evidence, texts, one, other, shared, chooses: sides.chooses };
-        let is_choice = sides.chooses || evidence.question.answer_type.is_typed();
-        is_choice.then_some(comparison)
+        Self { evidence, texts, one, other, shared, chooses: sides.chooses }
     }
 
     fn line(&self, at: usize) -> &Line<'a> {

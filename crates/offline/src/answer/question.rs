@@ -117,7 +117,7 @@ impl Term {
         self.families.iter().any(|family| is_close(*family) && word.families.contains(family))
     }
 
-    /// True if a word of the documents is a synonym of this term in some texts.
+    /// True if a word of the documents is a close or loose synonym of this term.
     pub(super) fn is_loosely_related(&self, word: &Word<'_>) -> bool {
         self.families.iter().any(|family| word.families.contains(family))
     }

@@ -181,7 +181,7 @@ fn unspaced_sides(question: &str, language: Language, occurs: &dyn Fn(&str) -> b
     const LISTING: [&str; 7] = ["和", "与", "與", "跟", "及", "以及", "と"];
     let mut found = Vec::new();
     for join in coordinators(language).iter().chain(&["比"]) {
-        for (at, _) in question.match_indices(join) {
+        for (at, _) in question.match_indices(join).take(MAX_READINGS) {
             let (before, behind) = (&question[..at], &question[at + join.len()..]);
             let lengths = || UNSPACED_CHARS.rev();
             let last =

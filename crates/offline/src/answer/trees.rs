@@ -1,7 +1,7 @@
 //! Boosted decision trees that estimate how likely a line answers, from its [features](super::features).
 //!
 //! Single facts about a line say little: a date counts for much in an answer to `when`, and for nothing in one to `who`. The trees
-//! were trained as `bench/lines.py` does, on the questions in `bench/lines` and `bench/honesty/development`.
+//! were trained as `bench/lines.py` does, on the questions in `bench/lines`, `bench/honesty/development` and `bench/manuals`.
 
 use std::sync::LazyLock;
 

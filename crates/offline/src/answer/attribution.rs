@@ -113,7 +113,6 @@ impl Evidence<'_, '_> {
 
     /// True if a line ends with the subject of the question as its speaker and has no pronoun for it: `Ada would come, Okafor said.`
     fn names_subject_only_as_speaker(&self, at: usize) -> bool {
-        const PRONOUNS: &str = "he she him her his hers er sie ihm ihr ihn sein seine";
         let words = &self.reading.lines[at].words;
         let is_subject = |word: &Word<'_>| {
             self.question.terms.iter().any(|term| term.role == Role::Name && term.root == word.root)
@@ -121,11 +120,11 @@ impl Evidence<'_, '_> {
         let is_report = |word: &Word<'_>| words::is_report(&word.lower);
         let behind =
             words.iter().rev().skip_while(|word| is_report(word)).skip_while(|word| is_subject(word));
-        let told = behind.skip_while(|word| is_report(word));
-        let told = told.count();
+        let told = behind.skip_while(|word| is_report(word)).count();
         let tag = &words[told..];
         let ends_with_speaker = tag.iter().any(is_report) && tag.iter().any(is_subject);
-        let refers = |word: &Word<'_>| words::is_first_person(&word.lower) || any_word(PRONOUNS, &word.lower);
+        let refers =
+            |word: &Word<'_>| words::is_first_person(&word.lower) || any_word(words::PRONOUNS, &word.lower);
         ends_with_speaker
             && self.question.speaker.is_none()
             && !words.iter().any(refers)

@@ -7,8 +7,8 @@ use super::evidence::{Evidence, Passages};
 use super::judge::MAX_ANSWER_BYTES;
 use super::kinds;
 use super::lines::{Line, LineForm};
-use super::parallel::numbers;
-use super::question::{AnswerType, ParsedQuestion, Role};
+use super::parallel::{is_apart, numbers};
+use super::question::{ParsedQuestion, Role};
 use crate::scripts::has_no_spaces;
 
 /// Pairs of words in a question about a value at two times; an empty one is always there.
@@ -43,17 +43,17 @@ const ASKING: &[(&str, &str)] = &[
 ];
 /// Marks of a change in a line; both parts occur in this order.
 const MARKS: &[(&str, &str)] = &[
-    (" from ", " to "),
-    (" up from ", ""),
-    (" down from ", ""),
-    (" instead of ", ""),
+    ("from", "to"),
+    ("up from", ""),
+    ("down from", ""),
+    ("instead of", ""),
     ("previously", ""),
-    ("(until ", ""),
-    (" last year", ""),
-    (" von ", " auf "),
-    (" statt ", ""),
+    ("(until", ""),
+    ("last year", ""),
+    ("von", "auf"),
+    ("statt", ""),
     ("bisher", ""),
-    ("(bis ", ""),
+    ("(bis", ""),
     ("vorher", ""),
     ("从", "到"),
     ("由", "到"),
@@ -71,10 +71,9 @@ const MIN_SHARE: f32 = 0.5;
 const MIN_VALUES: usize = 2;
 
 /// Returns the line with the values before and after the change that a question asks for; `None` if it asks for none.
-pub(super) fn change(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>> {
-    let parsed = reading.parse_question(question);
+pub(super) fn change(reading: &Passages<'_>, parsed: &ParsedQuestion) -> Option<Vec<usize>> {
     let asked = ASKING.iter().find(|marks| holds_marks(&parsed.lower, marks))?;
-    let values = question_for_values(&parsed)?;
+    let values = question_for_values(parsed)?;
     let evidence = Evidence::of(reading, &values);
     let score = |at: usize| {
         let line = &reading.lines[at];
@@ -112,11 +111,7 @@ fn share(evidence: &Evidence<'_, '_>, (first, second): &(&str, &str), lines: Ran
 
 /// True if a line gives two values of the requested type.
 fn gives_two(question: &ParsedQuestion, line: &Line<'_>) -> bool {
-    let is_of_kind = match question.answer_type {
-        AnswerType::Amount { .. } | AnswerType::Time => kinds::holds(question, line, None),
-        _ => true,
-    };
-    is_of_kind && numbers(question, line).len() >= MIN_VALUES
+    kinds::holds(question, line, None) && numbers(question, line).len() >= MIN_VALUES
 }
 
 /// True if a line says that a value changed: two marks with a number behind each, or a mark such as `previously`.
@@ -132,10 +127,8 @@ fn changes(line: &Line<'_>) -> bool {
 fn has_number_behind(text: &str, (first, second): &(&str, &str)) -> bool {
     const NEAR: usize = 12;
     let is_near = |behind: &str| behind.chars().take(NEAR).any(|c| c.is_ascii_digit());
-    text.match_indices(first).any(|(at, _)| {
-        let behind = &text[at + first.len()..];
-        is_near(behind) && behind.split_once(second).is_some_and(|(_, behind)| is_near(behind))
-    })
+    let ends_near = |from: usize, mark: &str| ends_of(text, from, mark).find(|end| is_near(&text[*end..]));
+    ends_near(0, first).is_some_and(|end| ends_near(end, second).is_some())
 }
 
 /// True if one of the lines above a line names both times, as the head of two columns does.
@@ -149,19 +142,14 @@ fn is_below_times(reading: &Passages<'_>, at: usize, marks: &(&str, &str)) -> bo
 
 /// True if a text in lowercase contains both marks in this order, as whole words.
 fn holds_marks(text: &str, (first, second): &(&str, &str)) -> bool {
-    let end_of = |from: usize, mark: &str| {
-        text[from..].match_indices(mark).map(|(at, _)| from + at..from + at + mark.len()).find(|found| {
-            is_edge(text[..found.start].chars().rev(), mark.chars().next())
-                && is_edge(text[found.end..].chars(), mark.chars().next_back())
-        })
-    };
-    end_of(0, first).is_some_and(|found| end_of(found.end, second).is_some())
+    let end = ends_of(text, 0, first).next();
+    end.is_some_and(|end| second.is_empty() || ends_of(text, end, second).next().is_some())
 }
 
-/// True if a word ends between the characters outside of a mark and the mark's own first or last character.
-fn is_edge(mut outside: impl Iterator<Item = char>, own: Option<char>) -> bool {
-    let is_letter = |c: char| c.is_alphanumeric() && !has_no_spaces(c.encode_utf8(&mut [0; 4]));
-    !(own.is_some_and(is_letter) && outside.next().is_some_and(is_letter))
+/// Returns where a mark ends in a text after the offset `from`, if it is there as whole words.
+fn ends_of(text: &str, from: usize, mark: &str) -> impl Iterator<Item = usize> {
+    let places = text[from..].match_indices(mark).map(move |(at, mark)| from + at..from + at + mark.len());
+    places.filter(|place| is_apart(text, place)).map(|place| place.end)
 }
 
 #[cfg(test)]
@@ -207,13 +195,22 @@ mod tests {
     fn check_no_change(text: &str, question: &str) {
         let passages = [Passage { text, title: "", headings: &[] }];
         let reading = Passages::read(question, &passages);
-        assert_eq!(change(&reading, question), None, "{question}");
+        assert_eq!(change(&reading, &reading.parse_question(question)), None, "{question}");
     }
 
     #[test]
     fn a_line_with_one_value_tells_no_change() {
         let text = "The fare of the ferry is 4 euros. The ferry has two decks and was built in 1990.";
         check_no_change(text, "What was the old fare of the ferry and what is the new one?");
+    }
+
+    #[test]
+    fn numbers_beside_each_other_are_two_values() {
+        let text = "The fare of the ferry previously cost £4, £6 now. The slide is red.";
+        let question = "What was the old fare of the ferry and what is the new one?";
+        let passages = [Passage { text, title: "", headings: &[] }];
+        let reading = Passages::read(question, &passages);
+        assert_eq!(change(&reading, &reading.parse_question(question)), Some(vec![0]));
     }
 
     #[test]

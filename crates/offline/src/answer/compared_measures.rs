@@ -16,7 +16,7 @@ const COMPARATIVES: &[(&str, Option<&str>)] = &[
     ("farther nearer closer weiter näher", Some("far")),
     ("larger largest bigger biggest smaller smallest größer kleiner", Some("large")),
     ("higher highest lower lowest höher niedriger", Some("high")),
-    ("more most less fewer fewest mehr weniger better worse stronger", None),
+    ("more most less fewer fewest mehr weniger better worse besser stronger", None),
 ];
 /// Words that compare times.
 const TIMES: &str =

@@ -70,14 +70,16 @@ impl Evidence<'_, '_> {
         let must_be_of_kind = !self.is_scored() && self.question.answer_type.is_typed();
         let lines = &self.reading.lines;
         let is_of_kind = |at: usize| kinds::holds(self.question, &lines[at], lines.get(at + 1));
-        let holds_kind = |at: usize| is_of_kind(at) || whole(self, at).into_iter().any(is_of_kind);
+        let quotes_kind = |at: usize| is_of_kind(at) || whole(self, at).into_iter().any(is_of_kind);
+        let mut known_kinds: HashMap<usize, bool> = HashMap::new();
+        let mut holds_kind = |at: usize| *known_kinds.entry(at).or_insert_with(|| quotes_kind(at));
         let mut known: HashMap<usize, f32> = HashMap::new();
         let mut best: Option<Excerpt> = None;
         for count in 1..=MAX_LINES {
             for anchor in anchors {
                 for start in (anchor + 1).saturating_sub(count)..=*anchor {
                     let range = start..start + count;
-                    if !self.is_excerpt(&range) || (must_be_of_kind && !range.clone().any(holds_kind)) {
+                    if !self.is_excerpt(&range) || (must_be_of_kind && !range.clone().any(&mut holds_kind)) {
                         continue;
                     }
                     let mut of_line =

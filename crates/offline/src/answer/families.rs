@@ -18,6 +18,11 @@ pub(super) fn is_close(family: u16) -> bool {
     family < FIRST_LOOSE
 }
 
+/// True if two words with these families are closely related.
+pub(super) fn share_close(one: &[u16], other: &[u16]) -> bool {
+    one.iter().any(|family| is_close(*family) && other.contains(family))
+}
+
 /// The families of a language.
 pub(super) struct Families {
     close: Vec<&'static str>,
@@ -44,9 +49,12 @@ impl Families {
         let families = close.iter().zip(0_u16..).chain(loose.iter().zip(FIRST_LOOSE..));
         let mut of_root: HashMap<String, Vec<u16>> = HashMap::new();
         let mut expressions: HashMap<String, Vec<(Vec<String>, u16)>> = HashMap::new();
+        // Most words are in several families.
+        let mut known: HashMap<&str, String> = HashMap::new();
+        let mut root_of = |word| known.entry(word).or_insert_with(|| roots.root(word)).clone();
         for (family, at) in families {
             for word in family.split_whitespace() {
-                let mut parts = word.split(['_', '-']).map(|part| roots.root(part.trim_end_matches("'s")));
+                let mut parts = word.split(['_', '-']).map(|part| root_of(part.trim_end_matches("'s")));
                 let first = parts.next().unwrap_or_default();
                 let rest: Vec<String> = parts.collect();
                 if !rest.is_empty() {

@@ -128,12 +128,8 @@ impl Evidence<'_, '_> {
         let holds = |line: &Line<'_>, next: Option<&Line<'_>>| number(kinds::holds(question, line, next));
         let asks = |answer_type: AnswerType| number(question.answer_type == answer_type);
         let quoted = whole(self, at);
-        let new_words = |quoted: &[usize]| {
-            quoted.iter().map(|line| kinds::new_words(question, &lines[*line])).sum::<usize>()
-        };
-        let strongest = |quoted: &[usize], term: usize| {
-            quoted.iter().map(|line| self.direct[*line][term]).fold(0.0, f32::max)
-        };
+        let quoted_new_words: usize =
+            quoted.iter().map(|line| kinds::new_words(question, &lines[*line])).sum();
         vec![
             rules,
             rules - best,
@@ -182,8 +178,8 @@ impl Evidence<'_, '_> {
             kinds::new_numbers(question, line.text).count().min(4) as f32,
             number(question.naming),
             quoted.len() as f32,
-            new_words(&quoted).min(MANY_WORDS) as f32,
-            self.weighed((0..terms.len()).map(|term| strongest(&quoted, term))),
+            quoted_new_words.min(MANY_WORDS) as f32,
+            self.together(quoted.iter().copied(), &self.direct),
             quoted.iter().map(|line| holds(&lines[*line], None)).fold(0.0, f32::max),
             number(measures::mentions_measure(question, line)),
             number(kinds::is_label(question, line)),

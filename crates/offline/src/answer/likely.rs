@@ -7,7 +7,6 @@
 //! They are combined with the score of a model, if there is one, or are one of the features of the [trees](super::trees).
 
 use std::collections::HashSet;
-use std::ops::Range;
 
 use super::evidence::Evidence;
 use super::judge::MAX_ANSWER_BYTES;
@@ -229,8 +228,13 @@ impl Evidence<'_, '_> {
     /// Returns the weighted share of the question that several lines contain together.
     ///
     /// - `strengths`: the strength of each term in each line.
-    pub(super) fn together(&self, lines: Range<usize>, strengths: &[Vec<f32>]) -> f32 {
-        let best = |term: usize| lines.clone().map(|line| strengths[line][term]).fold(0.0, f32::max);
+    pub(super) fn together(
+        &self,
+        lines: impl IntoIterator<Item = usize> + Clone,
+        strengths: &[Vec<f32>],
+    ) -> f32 {
+        let best =
+            |term: usize| lines.clone().into_iter().map(|line| strengths[line][term]).fold(0.0, f32::max);
         self.weighed((0..self.question.terms.len()).map(best))
     }
 }

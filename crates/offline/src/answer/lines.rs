@@ -415,7 +415,7 @@ fn is_byline(line: &str) -> bool {
     names_author && line.chars().count() <= MAX_CHARS && !line.ends_with(['.', '!', '?', ':', ';', ','])
 }
 
-/// True if a message asks everybody without a question mark: `Ada: does anyone know where the key is`.
+/// True if a message asks the group without a question mark: `Ada: does anyone know where the key is`.
 fn asks_anyone(line: &str) -> bool {
     const STARTS: [&str; 12] = [
         "does anyone",
@@ -431,7 +431,8 @@ fn asks_anyone(line: &str) -> bool {
         "有谁",
         "谁知道",
     ];
-    let text = line.rsplit(": ").next().unwrap_or(line).to_lowercase();
+    let label = turn_label(line).map_or(0, |label| label.text.len());
+    let text = line[label..].trim_start().to_lowercase();
     STARTS.iter().any(|start| text.starts_with(start)) && !text.ends_with(['.', '!', '。', '！'])
 }
 

@@ -1,7 +1,7 @@
 //! The strength of a term of a question in a line.
 
 use super::evidence::Passages;
-use super::families::is_close;
+use super::families::{is_close, share_close};
 use super::lines::{Line, LineForm, Word};
 use super::question::{AnswerType, ParsedQuestion, Role, Term};
 use super::words::{LIMITS, PRICED, any_word};
@@ -50,10 +50,8 @@ impl<'q> Matcher<'q> {
     pub(super) fn of(reading: &'q Passages<'q>, question: &'q ParsedQuestion, at: usize) -> Self {
         let term = &question.terms[at];
         let key = (question.key == Some(at)).then_some(question.answer_type);
-        let is_of = |word: &str| {
-            let families = reading.roots.families(&reading.roots.root(word));
-            term.families.iter().any(|family| is_close(*family) && families.contains(family))
-        };
+        let is_of =
+            |word: &str| share_close(&term.families, &reading.roots.families(&reading.roots.root(word)));
         let families = term.families.iter().copied().filter(|_| term.unspaced);
         let (close, loose): (Vec<u16>, Vec<u16>) = families.partition(|family| is_close(*family));
         let by_years = key != Some(AnswerType::Place);

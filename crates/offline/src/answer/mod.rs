@@ -140,11 +140,13 @@ pub fn reply_with_scores(question: &str, passages: &[Passage<'_>], scores: &[(Wi
     let compares = several::compares(&reading, question);
     let two_steps = several::describes_by_another(question);
     let compared = several::compared(&reading, question);
-    if let Some(lines) = parallel::parallel(&reading, question, compared.as_deref().unwrap_or_default()) {
+    if let Some(lines) =
+        parallel::parallel(&reading, question, &parsed, compared.as_deref().unwrap_or_default())
+    {
         return Reply::Likely(quotes(&evidence, &lines));
     }
     if compared.is_none()
-        && let Some(lines) = change::change(&reading, question).filter(|lines| !evidence.is_refuted(lines))
+        && let Some(lines) = change::change(&reading, &parsed).filter(|lines| !evidence.is_refuted(lines))
     {
         return Reply::Likely(quotes(&evidence, &lines));
     }
@@ -240,13 +242,13 @@ fn whole(evidence: &Evidence<'_, '_>, line: usize) -> Vec<usize> {
     let named_by = evidence.named_by[line].or_else(|| evidence.described_by(line));
     let is_text = |at: &usize| !matches!(evidence.reading.lines[*at].form, LineForm::Heading(_));
     let mut found: Vec<usize> = named_by.into_iter().filter(is_text).collect();
-    found.extend(introduced_by(evidence, line).filter(|before| !found.contains(before)));
+    found.extend(introduced_by(evidence, line));
     // The line that names the speaker.
     let spoken = &evidence.reading.lines[line];
-    found.extend(spoken.turn.filter(|turn| spoken.of_speaker && *turn < line && !found.contains(turn)));
+    found.extend(spoken.turn.filter(|turn| spoken.of_speaker && *turn < line));
     found.push(line);
-    found.extend(lists::steps_with(evidence, line).filter(|step| *step != line));
-    found.extend(lists::list_with(evidence, line).into_iter().flatten().filter(|item| *item != line));
+    found.extend(lists::steps_with(evidence, line));
+    found.extend(lists::list_with(evidence, line).into_iter().flatten());
     let announced = lists::announced(evidence, line);
     let announced = match announced.is_empty() && evidence.question.many {
         true => counted::members(evidence, line),
@@ -274,6 +276,8 @@ fn whole(evidence: &Evidence<'_, '_>, line: usize) -> Vec<usize> {
     if spoken.form == LineForm::Question {
         found.extend(evidence.reply_to(line).into_iter().flatten());
     }
+    let mut seen = BTreeSet::new();
+    found.retain(|at| seen.insert(*at));
     found
 }
 

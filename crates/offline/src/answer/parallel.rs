@@ -2,6 +2,7 @@
 //! value of the compared property.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::compared_measures::{is_comparative, question_for_values};
 use super::evidence::{Evidence, Passages};
@@ -43,6 +44,15 @@ const MAX_DISTANCE: usize = 20;
 /// Maximum distance of neighbouring lines.
 const NEAR: usize = 3;
 
+/// A line about one of the compared things.
+struct About {
+    line: usize,
+    /// How much of the thing it contains.
+    share: f32,
+    /// How much of the compared property it shows.
+    property: f32,
+}
+
 /// One of the compared things.
 struct Thing {
     lower: String,
@@ -73,9 +83,15 @@ struct Comparison<'e, 'r, 'a> {
 
 /// Returns the parallel lines about two compared things; `None` if the question compares none, the texts do not, or the lines that
 /// are known already have a value of each.
-pub(super) fn parallel(reading: &Passages<'_>, question: &str, known: &[usize]) -> Option<Vec<usize>> {
-    let parsed = reading.parse_question(question);
-    let values = question_for_values(&parsed)?;
+///
+/// - `known`: the lines that answer by other rules.
+pub(super) fn parallel(
+    reading: &Passages<'_>,
+    question: &str,
+    parsed: &ParsedQuestion,
+    known: &[usize],
+) -> Option<Vec<usize>> {
+    let values = question_for_values(parsed)?;
     let readings = sides(question, reading.language, &|text| reading.holds(text));
     if readings.is_empty() {
         return None;
@@ -111,7 +127,13 @@ pub(super) fn numbers(question: &ParsedQuestion, line: &Line<'_>) -> Vec<usize> 
         let is_value = word.is_number() && kinds::is_new(question, word) && word.lower != "one";
         is_value && (of_times || !kinds::is_year(&word.lower))
     };
-    let begins = |at: &usize| is_number(*at) && (*at == 0 || !is_number(at - 1));
+    // `2 million` is one number, `4, 6` are two.
+    let is_joined = |at: usize| {
+        let (before, word) = (&line.words[at - 1], &line.words[at]);
+        let gap = line.text.get(before.at + before.text.len()..word.at);
+        is_number(at - 1) && !word.has_digit() && matches!(gap, Some(" " | "-"))
+    };
+    let begins = |at: &usize| is_number(*at) && (*at == 0 || !is_joined(*at));
     (0..line.words.len()).filter(begins).map(|at| line.words[at].at).collect()
 }
 
@@ -122,7 +144,9 @@ fn unspaced_numbers(question: &ParsedQuestion, text: &str) -> Vec<usize> {
     let mut offset = 0;
     for group in text.split(|c: char| !is_numeral(c)) {
         let at = offset + text[offset..].find(group).unwrap_or(0);
-        if !group.is_empty() && !question.lower.contains(group) {
+        // `一` and `万` are also parts of words.
+        let is_number = !matches!(group.trim_matches('.'), "" | "一" | "万" | "千");
+        if is_number && !question.lower.contains(group) {
             found.push(at);
         }
         offset = at + group.len();
@@ -218,7 +242,7 @@ impl<'e, 'r, 'a> Comparison<'e, 'r, 'a> {
     }
 
     /// Returns the lines about one thing, those with most of it first.
-    fn lines_about(&self, thing: &Thing, other: &Thing) -> Vec<(usize, f32)> {
+    fn lines_about(&self, thing: &Thing, other: &Thing) -> Vec<About> {
         let strengths = &self.evidence.strength;
         let fits = |at: usize| {
             let line = self.line(at);
@@ -233,12 +257,12 @@ impl<'e, 'r, 'a> Comparison<'e, 'r, 'a> {
             // `Mitglieder` is a part of `Nichtmitglieder`, but the texts name both.
             let is_named = || self.names(at, thing, other) && !self.names(at, other, thing) && other.is_named;
             let leads = || share - self.share(at, other, thing, strengths) >= MIN_LEAD || is_named();
-            (share >= MIN_THING && leads()).then_some((at, share))
+            let is_about = share >= MIN_THING && leads();
+            Some(About { line: at, share, property: self.property(at).filter(|_| is_about)? })
         };
-        let mut found: Vec<(usize, f32)> = (0..strengths.len()).filter_map(fits).collect();
-        found.retain(|(at, _)| self.property(*at).is_some());
-        let rank = |(at, share): &(usize, f32)| share + self.property(*at).unwrap_or(0.0);
-        found.sort_by(|one, other| rank(other).total_cmp(&rank(one)).then(one.0.cmp(&other.0)));
+        let mut found: Vec<About> = (0..strengths.len()).filter_map(fits).collect();
+        let rank = |about: &About| about.share + about.property;
+        found.sort_by(|one, other| rank(other).total_cmp(&rank(one)).then(one.line.cmp(&other.line)));
         found.truncate(MAX_LINES);
         found
     }
@@ -247,35 +271,44 @@ impl<'e, 'r, 'a> Comparison<'e, 'r, 'a> {
     fn pairs(&self) -> Vec<Found> {
         let of_one = self.lines_about(&self.one, &self.other);
         let of_other = self.lines_about(&self.other, &self.one);
-        let mut found = Vec::new();
-        for (one, share_of_one) in &of_one {
-            for (other, share_of_other) in &of_other {
-                let properties = self.property(*one).zip(self.property(*other));
-                let Some((of_one, of_other)) = properties.filter(|_| one != other) else { continue };
-                let parallel = self.likeness(*one, *other);
-                if !self.chooses && parallel < MIN_LIKENESS {
-                    continue;
-                }
-                // The second of two neighbours need not repeat the property.
-                let property = match parallel > 0.0 {
-                    true => (of_one + of_other) / 2.0,
-                    false => of_one.min(of_other),
-                };
-                if property < MIN_PROPERTY {
-                    continue;
-                }
-                let is_same_text = self.line(*one).passage == self.line(*other).passage;
-                let distance =
-                    if is_same_text { one.abs_diff(*other).min(MAX_DISTANCE) } else { MAX_DISTANCE } as f32;
-                let is_of_kind = |at: &&usize| kinds::holds(self.evidence.question, self.line(**at), None);
-                let kind = OF_KIND * [one, other].iter().filter(|at| is_of_kind(at)).count() as f32;
-                let score =
-                    share_of_one + share_of_other + 2.0 * property + kind + parallel - BY_DISTANCE * distance;
-                let rows = [*one, *other].into_iter().filter_map(|at| self.line(at).row);
-                found.push(Found { lines: rows.chain([*one, *other]).collect(), score });
-            }
+        let pairs = of_one.iter().flat_map(|one| of_other.iter().map(move |other| (one, other)));
+        pairs.filter_map(|(one, other)| self.pair(one, other)).collect()
+    }
+
+    fn pair(&self, one: &About, other: &About) -> Option<Found> {
+        let parallel = self.likeness(one.line, other.line);
+        if one.line == other.line || !self.chooses && parallel < MIN_LIKENESS {
+            return None;
         }
-        found
+        // The second of two parallel lines need not repeat the property.
+        let property = match parallel > 0.0 {
+            true => f32::midpoint(one.property, other.property),
+            false => one.property.min(other.property),
+        };
+        if property < MIN_PROPERTY {
+            return None;
+        }
+        let is_same_text = self.line(one.line).passage == self.line(other.line).passage;
+        let distance =
+            if is_same_text { one.line.abs_diff(other.line).min(MAX_DISTANCE) } else { MAX_DISTANCE };
+        let lines = [one.line, other.line];
+        let is_of_kind = |at: &&usize| kinds::holds(self.evidence.question, self.line(**at), None);
+        let kind = OF_KIND * lines.iter().filter(is_of_kind).count() as f32;
+        let score =
+            one.share + other.share + 2.0 * property + kind + parallel - BY_DISTANCE * distance as f32;
+        let naming = [
+            self.named_above(one.line, &self.one, &self.other),
+            self.named_above(other.line, &self.other, &self.one),
+        ];
+        let rows = lines.into_iter().filter_map(|at| self.line(at).row);
+        Some(Found { lines: naming.into_iter().flatten().chain(rows).chain(lines).collect(), score })
+    }
+
+    /// Returns the heading that names a thing if a line itself does not: `Fee: 72 euros` alone does not tell whose.
+    fn named_above(&self, at: usize, thing: &Thing, other: &Thing) -> Option<usize> {
+        let direct = &self.evidence.direct;
+        let names = |at: &usize| self.share(*at, thing, other, direct) >= MIN_THING;
+        self.line(at).headings.iter().rev().copied().find(names).filter(|_| !names(&at))
     }
 
     /// Returns how parallel two lines are: rows of one table most, then items of one list and neighbouring sentences.
@@ -343,9 +376,12 @@ fn names_literally(text: &str, thing: &str, other: &str) -> bool {
         true => Cow::from(text.replace(other, " ")),
         false => Cow::from(text),
     };
-    masked
-        .match_indices(thing)
-        .any(|(at, thing)| is_edge(masked[..at].chars().rev()) && is_edge(masked[at + thing.len()..].chars()))
+    masked.match_indices(thing).any(|(at, thing)| is_apart(&masked, &(at..at + thing.len())))
+}
+
+/// True if a part of a text begins and ends with whole words.
+pub(super) fn is_apart(text: &str, part: &Range<usize>) -> bool {
+    is_edge(text[..part.start].chars().rev()) && is_edge(text[part.end..].chars())
 }
 
 /// True if a word ends before these characters; `80` does not begin within `124,80`.
@@ -359,8 +395,9 @@ fn is_edge(mut outside: impl Iterator<Item = char>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Reply;
     use super::super::test_support::{joined, reply_from};
+    use super::super::{Passage, Reply};
+    use super::*;
 
     #[track_caller]
     fn check_answer(texts: &[&str], question: &str, expected: &[&str]) {
@@ -401,8 +438,28 @@ mod tests {
             "# Orle Mill\n\nIt was built of brick. It has 84 employees.",
             "# Skerry Works\n\nIt has 131 employees.",
         ];
-        let expected = ["It has 84 employees.", "It has 131 employees."];
+        let expected = ["# Orle Mill", "It has 84 employees.", "# Skerry Works", "It has 131 employees."];
         check_answer(&texts, "Who has more employees, Orle Mill or Skerry Works?", &expected);
+    }
+
+    #[test]
+    fn a_heading_that_names_a_thing_comes_with_its_value() {
+        let text = "## Morning yoga\n\nThe course has ten evenings. Fee: 72 euros.\n\n## Back training\n\nBring a mat. Fee: 86 euros.";
+        let (_, quotes) = reply_from(&[text], "Which is dearer, Morning yoga or Back training?");
+        for part in ["Morning yoga", "72 euros", "Back training", "86 euros"] {
+            assert!(joined(&quotes).contains(part), "{part}: {quotes:?}");
+        }
+    }
+
+    #[test]
+    fn a_numeral_in_a_word_is_no_value() {
+        let text = "甲药一般在www.a.cn出售。乙药一般在www.b.cn出售，每盒12.5元。";
+        let (question, passages) =
+            ("甲药和乙药的价格分别是多少？", [Passage { text, title: "", headings: &[] }]);
+        let reading = Passages::read(question, &passages);
+        let parsed = reading.parse_question(question);
+        let counts: Vec<usize> = reading.lines.iter().map(|line| numbers(&parsed, line).len()).collect();
+        assert_eq!(counts, [0, 1]);
     }
 
     #[test]

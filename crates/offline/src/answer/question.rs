@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use harper_brill::UPOS;
 
-use super::families::is_close;
+use super::families::share_close;
 use super::form::Form;
 use super::lines::Word;
 use super::roots::Roots;
@@ -114,7 +114,7 @@ impl Term {
 
     /// True if a word of the documents is a close synonym or another form of this term.
     pub(super) fn is_related(&self, word: &Word<'_>) -> bool {
-        self.families.iter().any(|family| is_close(*family) && word.families.contains(family))
+        share_close(&self.families, &word.families)
     }
 
     /// True if a word of the documents is a close or loose synonym of this term.
@@ -303,9 +303,7 @@ impl ParsedQuestion {
         parsed.of_life = parsed.key.is_some_and(|key| {
             const LIFE: [&str; 6] = ["born", "died", "geboren", "gestorben", "出生", "去世"];
             let own = &parsed.terms[key].families;
-            LIFE.iter()
-                .flat_map(|word| roots.families(&roots.root(word)))
-                .any(|family| is_close(family) && own.contains(&family))
+            LIFE.iter().any(|word| share_close(own, &roots.families(&roots.root(word))))
         });
         // If all words are common, they are what the question asks for.
         parsed.is_common = parsed.terms.iter().all(|term| term.role == Role::Common);

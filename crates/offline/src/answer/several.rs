@@ -1,5 +1,6 @@
 //! Questions that need more than one answer: comparisons, and two-step questions.
 
+use super::compared_measures::is_comparative;
 use super::evidence::{Evidence, Passages};
 use super::kinds;
 use super::lines::LineForm;
@@ -20,10 +21,8 @@ const MAX_NAMES: usize = 6;
 const MIN_FIRST: f32 = 0.7;
 /// Minimum coverage of the second step.
 const MIN_SECOND: f32 = 0.8;
-/// Words that compare one thing with another.
-const COMPARATIVES: &str = "longer larger bigger older younger higher taller faster cheaper more less better worse wider heavier lighter longest largest \
-    biggest oldest youngest highest tallest fastest cheapest smaller smallest shorter shortest first earlier later both same länger größer älter jünger höher \
-    schneller billiger teurer mehr weniger besser breiter schwerer leichter kleiner kürzer früher später beide 哪个大 哪个更大 更大 更长 更高 更多 大 高";
+/// Other words that tell nothing about a single thing.
+const ONLY_COMPARING: &str = "both same beide 哪个大 哪个更大 更大 更长 更高 更多 大 高";
 
 /// Returns the lines about each compared thing; `None` if the question compares nothing or one thing is not found.
 pub(super) fn compared(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>> {
@@ -39,7 +38,7 @@ pub(super) fn compared(reading: &Passages<'_>, question: &str) -> Option<Vec<usi
         let mut parsed = reading.parse_question(part);
         let mut measured = false;
         for term in &mut parsed.terms {
-            if any_word(COMPARATIVES, &term.word) {
+            if is_comparative(&term.word) || any_word(ONLY_COMPARING, &term.word) {
                 term.role = Role::Common;
                 measured = true;
             }

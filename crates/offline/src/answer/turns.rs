@@ -67,8 +67,10 @@ impl Evidence<'_, '_> {
         let of_passage = |turn: &&Turn| lines[turn.lines.start].passage == passage;
         let turns: Vec<&Turn> = self.turns().iter().filter(of_passage).collect();
         let Some(own) = turns.iter().position(|turn| turn.lines.contains(&asking)) else {
-            let is_there = lines.get(asking + 1).is_some_and(|next| next.passage == passage);
-            return is_there.then_some(asking + 1..asking + 2);
+            let replies = |next: &Line<'_>| {
+                next.passage == passage && !matches!(next.form, LineForm::Heading(_) | LineForm::Question)
+            };
+            return lines.get(asking + 1).is_some_and(replies).then_some(asking + 1..asking + 2);
         };
         let is_named = |turn: &&Turn| self.speaking(turn.lines.start).contains(&true);
         let takes_part = turns.iter().any(is_named);

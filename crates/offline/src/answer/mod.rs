@@ -299,8 +299,8 @@ fn introduced_by(evidence: &Evidence<'_, '_>, at: usize) -> Option<usize> {
     before.into_iter().find(|before| kinds::names(evidence.question, &lines[*before]).iter().any(is_whole))
 }
 
-/// Returns the lines as quotes in reading order, each line once, and only the first [`MAX_SENTENCES`] given. Lines that follow each other in a passage, in the same turn of a conversation, form
-/// one quote.
+/// Returns the lines as quotes in reading order, each line once, and only the first [`MAX_SENTENCES`] given. Lines that follow each
+/// other in a passage, in the same turn of a conversation, form one quote. The marks of a Markdown heading are left out.
 fn quotes(evidence: &Evidence<'_, '_>, found: &[usize]) -> Vec<Quote> {
     let lines = &evidence.reading.lines;
     let is_joined = |one: &usize, other: &usize| {
@@ -314,9 +314,15 @@ fn quotes(evidence: &Evidence<'_, '_>, found: &[usize]) -> Vec<Quote> {
     fresh.sort_by_key(|at| (lines[*at].passage, lines[*at].range.start, *at));
     let quote = |part: &[usize]| {
         let (first, last) = (part[0], part[part.len() - 1]);
+        let marks = match lines[first].form {
+            LineForm::Heading(_) => {
+                lines[first].text.len() - lines[first].text.trim_start_matches(['#', ' ']).len()
+            }
+            _ => 0,
+        };
         Quote {
             passage: lines[first].passage,
-            range: lines[first].range.start..lines[last].range.end,
+            range: lines[first].range.start + marks..lines[last].range.end,
             matches: closest::matches(evidence, first..last + 1),
         }
     };

@@ -438,7 +438,7 @@ mod tests {
             "# Orle Mill\n\nIt was built of brick. It has 84 employees.",
             "# Skerry Works\n\nIt has 131 employees.",
         ];
-        let expected = ["# Orle Mill", "It has 84 employees.", "# Skerry Works", "It has 131 employees."];
+        let expected = ["Orle Mill", "It has 84 employees.", "Skerry Works", "It has 131 employees."];
         check_answer(&texts, "Who has more employees, Orle Mill or Skerry Works?", &expected);
     }
 

@@ -82,7 +82,7 @@ pub(super) fn compares(reading: &Passages<'_>, question: &str) -> bool {
     differing(question, reading.language).is_some() || matches!(parts(question), Parts::Compared(_))
 }
 
-/// Returns the two things whose difference is asked for.
+/// Returns the two things whose difference is asked for; `None` if the question names what differs: `the difference in price between`.
 fn differing(question: &str, language: Language) -> Option<[String; 2]> {
     let bare = question.trim().trim_end_matches(['?', '？', '.', ' ']);
     let pair = |rest: &str, and: &str| {
@@ -102,9 +102,13 @@ fn differing(question: &str, language: Language) -> Option<[String; 2]> {
         _ => {
             // Only ASCII letters keep their length, and offsets in `lower` are used in `bare`.
             let lower = bare.to_ascii_lowercase();
-            if let Some(at) =
-                lower.find("between ").filter(|_| lower.contains("difference") || lower.contains("compare"))
-            {
+            let asks = |at: &usize| {
+                let before = lower[..*at].trim_end();
+                before.ends_with("difference")
+                    || before.ends_with("differences")
+                    || before.contains("compare")
+            };
+            if let Some(at) = lower.find("between ").filter(asks) {
                 return pair(&bare[at + "between ".len()..], " and ");
             }
             let rest = lower.strip_prefix("compare ")?;

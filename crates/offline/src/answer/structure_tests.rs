@@ -35,6 +35,17 @@ fn a_message_that_asks_anyone_is_answered_by_the_next_one() {
 }
 
 #[test]
+fn a_difference_in_a_property_is_not_answered_by_what_the_things_are() {
+    let texts = [
+        "The Kite 20 has a warranty of two years; the Kite 20 S has three.",
+        "Item: Kite 20 S | Price: 598 euros\nItem: Adapter for Kite 20 and Kite 20 S | Price: 36 euros",
+    ];
+    let (_, quotes) =
+        reply_from(&texts, "What is the difference in warranty between the Kite 20 and the Kite 20 S?");
+    assert_eq!(quotes, [texts[0]]);
+}
+
+#[test]
 fn front_matter_answers_only_questions_for_its_properties() {
     let text = "title: Furtkuchen\ndate: 2031-05-02\nauthor: Ines Okafor\n\nThe Furtkuchen is a flat cake from Halden.\n";
     check_in("Furtkuchen", text, "What is a Furtkuchen?", &["The Furtkuchen is a flat cake from Halden."]);

@@ -4,6 +4,7 @@ use super::evidence::Passages;
 use super::families::{is_close, share_close};
 use super::lines::{Line, LineForm, Word};
 use super::question::{AnswerType, ParsedQuestion, Role, Term};
+use super::ranges::Measured;
 use super::words::{LIMITS, PRICED, any_word};
 use super::{kinds, kinship, measures};
 use crate::dates::decade;
@@ -35,6 +36,8 @@ pub(super) struct Matcher<'q> {
     is_price: bool,
     /// The first year of the decade that the term names.
     decade: Option<u32>,
+    /// The number of the term, which a range may contain.
+    number: Option<Measured<'q>>,
     /// True if it asks about a birth, which the years of a life also express: `(1815 - 1852)`.
     is_birth: bool,
     /// True if it asks about a death, which these years also express.
@@ -66,6 +69,7 @@ impl<'q> Matcher<'q> {
             is_price: matches!(question.answer_type, AnswerType::Amount { .. })
                 && any_word(PRICED, &term.word),
             decade: decade(&term.word),
+            number: Measured::of(&term.word, term.unspaced),
             is_birth: by_years && (is_of("born") || is_of("geboren")),
             is_death: by_years && (is_of("died") || is_of("gestorben")),
             is_dying: is_of("died"),
@@ -82,7 +86,7 @@ impl<'q> Matcher<'q> {
             let [close, loose] =
                 self.relatives.each_ref().map(|words| words.iter().any(|word| line.text.contains(word)));
             return match () {
-                () if close || self.is_limit(line) => OTHER_WORDS,
+                () if close || self.is_limit(line) || self.is_in_range(line) => OTHER_WORDS,
                 () if loose => LOOSE_WORDS,
                 () => 0.0,
             };
@@ -99,6 +103,11 @@ impl<'q> Matcher<'q> {
         }
     }
 
+    /// True if a line contains a range with the number of the term.
+    fn is_in_range(&self, line: &Line<'_>) -> bool {
+        self.number.is_some_and(|number| number.is_in_range(line.text))
+    }
+
     /// True if a line contains a year of the decade that the term names.
     fn is_in_decade(&self, line: &Line<'_>) -> bool {
         let year = |word: &Word<'_>| word.lower.parse().ok().filter(|year: &u32| *year >= 1000);
@@ -113,6 +122,7 @@ impl<'q> Matcher<'q> {
             || line.words.iter().any(|word| any_word("killed assassinated murdered", &word.lower));
         self.is_limit(line)
             || self.is_in_decade(line)
+            || self.is_in_range(line)
             || self.is_price && measures::holds_money(line)
             || self.key.is_some() && !kinship::inverse_words(self.question, line).is_empty()
             || self.is_birth && kinds::gives_life_years(line, false)

@@ -32,6 +32,7 @@ mod measures;
 mod names;
 mod parallel;
 mod question;
+mod ranges;
 mod roots;
 mod rows;
 mod score;

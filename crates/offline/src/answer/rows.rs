@@ -7,6 +7,7 @@ use super::evidence::{Evidence, IS_THERE};
 use super::judge::LineScore;
 use super::lines::{Line, LineForm, Word};
 use super::question::{Role, Term};
+use super::ranges::Measured;
 
 /// Maximum share of the relation words that occur neither in the table nor above it.
 const MAX_MISSING: f32 = 0.3;
@@ -96,9 +97,10 @@ fn chosen(evidence: &Evidence<'_, '_>, table: &[Row]) -> Option<Rows> {
     let line = |row: &Row| &evidence.reading.lines[row.line];
     let is_in = |row: &Row, bytes: &Range<usize>, term: &Term| {
         let mut words = line(row).words.iter().filter(|word| bytes.contains(&word.at));
+        let text = line(row).text.get(bytes.clone()).unwrap_or_default();
         words.any(|word| matches_term(evidence, term, word))
-            || term.unspaced
-                && line(row).text.get(bytes.clone()).is_some_and(|text| text.contains(&term.word))
+            || term.unspaced && text.contains(&term.word)
+            || Measured::of(&term.word, term.unspaced).is_some_and(|number| number.is_in_range(text))
     };
     let in_value = |row: &Row, term: &Term| row.cells.iter().any(|(_, value)| is_in(row, value, term));
     let in_label = |term: &Term| first.cells.iter().any(|(label, _)| is_in(first, label, term));

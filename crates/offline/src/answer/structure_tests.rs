@@ -391,3 +391,15 @@ fn more_steps_than_an_answer_may_contain_are_only_likely() {
     assert!(matches!(reply, Reply::Likely(_)), "{reply:?}");
     assert!(texts[0].starts_with("1. Turn screw 1 ") && !texts.join(" ").contains("screw 60"), "{texts:?}");
 }
+
+#[test]
+fn a_number_selects_the_row_or_item_with_its_range() {
+    let table = "# Grading\n\n| Points | Grade |\n|---|---|\n| 90-100 | A |\n| 80-89 | B |\n| 70-79 | C |\n";
+    let (reply, texts) = reply_from(&[table], "Which grade do I get with 85 points?");
+    assert!(matches!(reply, Reply::Answer(_) | Reply::Likely(_)), "{texts:?}");
+    assert!(joined(&texts).contains("B") && !joined(&texts).contains("70-79"), "{texts:?}");
+    let items = "# 高龄津贴\n\n适用对象：本市户籍老人。\n标准：\n\n- 80—89岁：每月100元\n- 90—99岁：每月300元\n- 100岁及以上：每月800元\n";
+    let (reply, texts) = reply_from(&[items], "95岁的老人每个月能领多少高龄津贴？");
+    assert!(matches!(reply, Reply::Answer(_) | Reply::Likely(_)), "{texts:?}");
+    assert!(joined(&texts).contains("每月300元"), "{texts:?}");
+}

@@ -403,3 +403,14 @@ fn a_number_selects_the_row_or_item_with_its_range() {
     assert!(matches!(reply, Reply::Answer(_) | Reply::Likely(_)), "{texts:?}");
     assert!(joined(&texts).contains("每月300元"), "{texts:?}");
 }
+
+#[test]
+fn a_passage_with_a_part_of_the_question_is_shown_also_if_only_its_heading_has_it() {
+    let text = "# Lease\n\n## Deposit\n\nThree months at most, to be paid in three instalments.\n\n## Pets\n\nAsk first.\n";
+    for question in ["Who keeps the deposit of a tenant?", "Do pets need insurance?"] {
+        let (reply, texts) = reply_from(&[text], question);
+        assert!(matches!(reply, Reply::Closest(_)), "{question}: {reply:?} {texts:?}");
+    }
+    let (reply, texts) = reply_from(&[text], "How deep is Lake Baikal?");
+    assert_eq!(reply, Reply::Nothing, "{texts:?}");
+}

@@ -23,8 +23,8 @@ const SURE: f32 = 0.9;
 const MIN_GAIN: f32 = 0.02;
 /// Minimum expected number of answering lines, and minimum probability of the likeliest line: several lines that are all unlikely
 /// are no answer.
-const MIN_EXPECTED: f32 = 0.6;
-const MIN_LIKELIEST: f32 = 0.4;
+const MIN_EXPECTED: f32 = 0.7;
+const MIN_LIKELIEST: f32 = 0.45;
 /// The same if a model scored lines.
 const MIN_EXPECTED_SCORED: f32 = 0.32;
 const MIN_LIKELIEST_SCORED: f32 = 0.18;

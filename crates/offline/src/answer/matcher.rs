@@ -4,7 +4,7 @@ use super::evidence::Passages;
 use super::families::{is_close, share_close};
 use super::lines::{Line, LineForm, Word};
 use super::question::{AnswerType, ParsedQuestion, Role, Term};
-use super::ranges::Measured;
+use super::ranges::Quantity;
 use super::words::{LIMITS, PRICED, any_word};
 use super::{kinds, kinship, measures};
 use crate::dates::decade;
@@ -37,7 +37,7 @@ pub(super) struct Matcher<'q> {
     /// The first year of the decade that the term names.
     decade: Option<u32>,
     /// The number of the term, which a range may contain.
-    number: Option<Measured<'q>>,
+    number: Option<Quantity<'q>>,
     /// True if it asks about a birth, which the years of a life also express: `(1815 - 1852)`.
     is_birth: bool,
     /// True if it asks about a death, which these years also express.
@@ -69,7 +69,7 @@ impl<'q> Matcher<'q> {
             is_price: matches!(question.answer_type, AnswerType::Amount { .. })
                 && any_word(PRICED, &term.word),
             decade: decade(&term.word),
-            number: Measured::of(&term.word, term.unspaced),
+            number: Quantity::of(&question.lower, &term.word, term.unspaced),
             is_birth: by_years && (is_of("born") || is_of("geboren")),
             is_death: by_years && (is_of("died") || is_of("gestorben")),
             is_dying: is_of("died"),

@@ -2,22 +2,28 @@
 
 use std::ops::RangeInclusive;
 
+use crate::scripts::has_no_spaces;
+
 /// Signs and words between the ends of a range.
 const BETWEEN: &[&str] = &["-", "–", "—", "~", "～", "to", "bis", "through", "至", "到"];
 
-/// A number and the letters directly behind it: `22` and `-Jährigen`.
+/// A number of a question, and its unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Measured<'t> {
+pub(super) struct Quantity<'t> {
     number: u32,
-    /// For languages without spaces, the text behind the number, without spaces; the line must continue the range with it.
+    /// The text of the term behind the number, in languages without spaces: `岁` of `85岁`. It must also follow the range.
     unit: &'t str,
 }
 
-impl<'t> Measured<'t> {
-    /// Returns the number with which a term of a question begins; `None` if it begins with none, or is a code such as `4G` or `5-3`.
-    pub(super) fn of(term: &'t str, unspaced: bool) -> Option<Self> {
+impl<'t> Quantity<'t> {
+    /// Returns the number with which a term begins; `None` if it begins with none, or is a code or a part of one: `4G`, `INC-41`.
+    ///
+    /// - `question`: the question with the term.
+    pub(super) fn of(question: &str, term: &'t str, unspaced: bool) -> Option<Self> {
         let (number, unit) = number_at_start(term)?;
-        (unit.is_empty() || unspaced).then_some(Self { number, unit: unit.trim_start() })
+        let is_part =
+            question.match_indices(term).all(|(at, _)| is_inside(question[..at].chars().next_back()));
+        (!is_part && (unit.is_empty() || unspaced)).then_some(Self { number, unit: unit.trim_start() })
     }
 
     /// True if a text contains a range that this number lies in.
@@ -29,10 +35,8 @@ impl<'t> Measured<'t> {
 
 /// Returns the ranges in a text, each with the text behind it. The lower end comes first, so that `2024-10-03` is none.
 fn ranges(text: &str) -> impl Iterator<Item = (RangeInclusive<u32>, &str)> {
-    let is_inside =
-        |before: Option<char>| before.is_some_and(|c| c.is_alphanumeric() || "-.,/:–".contains(c));
     let starts = text.char_indices().filter(|(_, c)| c.is_ascii_digit());
-    starts.filter(move |(at, _)| !is_inside(text[..*at].chars().next_back())).filter_map(|(at, _)| {
+    starts.filter(|(at, _)| !is_inside(text[..*at].chars().next_back())).filter_map(|(at, _)| {
         let (first, behind) = number_at_start(&text[at..])?;
         // `80岁至89岁`
         let behind =
@@ -43,6 +47,13 @@ fn ranges(text: &str) -> impl Iterator<Item = (RangeInclusive<u32>, &str)> {
         let goes_on = behind.trim_start_matches(['-', '–', '/', ':']);
         let is_code = goes_on.len() < behind.len() && goes_on.starts_with(|c: char| c.is_ascii_digit());
         (first < last && !is_code).then_some((first..=last, behind))
+    })
+}
+
+/// True if a number behind this character is a part of a code, a date or another number. A Chinese text has no spaces.
+fn is_inside(before: Option<char>) -> bool {
+    before.is_some_and(|c| {
+        "-.,/:–".contains(c) || c.is_alphanumeric() && !has_no_spaces(c.encode_utf8(&mut [0; 4]))
     })
 }
 
@@ -61,7 +72,7 @@ mod tests {
     use super::*;
 
     fn holds(term: &str, unspaced: bool, text: &str) -> bool {
-        Measured::of(term, unspaced).is_some_and(|number| number.is_in_range(text))
+        Quantity::of(term, term, unspaced).is_some_and(|number| number.is_in_range(text))
     }
 
     #[test]
@@ -92,5 +103,6 @@ mod tests {
             }
         }
         assert!(!holds("4G", false, "3-5"));
+        assert_eq!(Quantity::of("which lasted longer, inc-41 or inc-45?", "41", false), None);
     }
 }

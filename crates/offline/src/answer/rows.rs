@@ -7,7 +7,7 @@ use super::evidence::{Evidence, IS_THERE};
 use super::judge::LineScore;
 use super::lines::{Line, LineForm, Word};
 use super::question::{Role, Term};
-use super::ranges::Measured;
+use super::ranges::Quantity;
 
 /// Maximum share of the relation words that occur neither in the table nor above it.
 const MAX_MISSING: f32 = 0.3;
@@ -100,7 +100,8 @@ fn chosen(evidence: &Evidence<'_, '_>, table: &[Row]) -> Option<Rows> {
         let text = line(row).text.get(bytes.clone()).unwrap_or_default();
         words.any(|word| matches_term(evidence, term, word))
             || term.unspaced && text.contains(&term.word)
-            || Measured::of(&term.word, term.unspaced).is_some_and(|number| number.is_in_range(text))
+            || Quantity::of(&question.lower, &term.word, term.unspaced)
+                .is_some_and(|number| number.is_in_range(text))
     };
     let in_value = |row: &Row, term: &Term| row.cells.iter().any(|(_, value)| is_in(row, value, term));
     let in_label = |term: &Term| first.cells.iter().any(|(label, _)| is_in(first, label, term));

@@ -26,6 +26,8 @@ const MAX_TURNS: usize = 12;
 const MIN_SUM: f32 = -0.7;
 /// Maximum length of a turn, in bytes; a longer one, such as a letter, is read as prose.
 const MAX_BYTES: usize = 600;
+/// Maximum number of bytes of the reply to a question outside of conversations; its first sentence is always quoted.
+const MAX_REPLY_BYTES: usize = 300;
 /// Length of a turn, in bytes, above which it no longer matters.
 const LONG: usize = 400;
 /// Minimum share of the question in a candidate turn.
@@ -58,8 +60,8 @@ impl Evidence<'_, '_> {
         (sum >= MIN_SUM).then(|| (sum, self.with_reply(best.lines.clone())))
     }
 
-    /// Returns the reply to a line that asks: the following line or, in a conversation, the next turn. If a person in the question
-    /// takes part, it is that person's next turn. `None` if there is no reply.
+    /// Returns the reply to a line that asks: the following sentences of a paragraph or, in a conversation, the next turn. If a
+    /// person in the question takes part, it is that person's next turn. `None` if there is no reply.
     pub(super) fn reply_to(&self, asking: usize) -> Option<Range<usize>> {
         const MAX_BEHIND: usize = 6;
         let lines = &self.reading.lines;
@@ -70,7 +72,12 @@ impl Evidence<'_, '_> {
             let replies = |next: &Line<'_>| {
                 next.passage == passage && !matches!(next.form, LineForm::Heading(_) | LineForm::Question)
             };
-            return lines.get(asking + 1).is_some_and(replies).then_some(asking + 1..asking + 2);
+            let first = lines.get(asking + 1).filter(|next| replies(next))?;
+            let is_part = |next: &&Line<'_>| {
+                replies(next) && next.goes_on && next.range.end <= first.range.start + MAX_REPLY_BYTES
+            };
+            let more = lines[asking + 2..].iter().take_while(is_part).count();
+            return Some(asking + 1..asking + 2 + more);
         };
         let is_named = |turn: &&Turn| self.speaking(turn.lines.start).contains(&true);
         let takes_part = turns.iter().any(is_named);

@@ -201,6 +201,41 @@ fn the_ledger_is_grouped_as_requested() {
 }
 
 #[test]
+fn calls_of_a_service_that_reports_no_tokens_are_never_shown_as_free() {
+    let model = ScriptedModel::start();
+    model.report_usage(false);
+    let graphloom = with_model(&model).with("GRAPHLOOM_PRICES", PRICES);
+    write_things(&graphloom, &["ThingA", "ThingB"]);
+    graphloom.ok(&["add", "docs"]);
+    let unknown = "2 calls, unknown tokens, because the service reports none";
+    assert!(graphloom.ok(&["status"]).contains(unknown));
+    assert!(graphloom.ok(&["cost"]).contains(&format!("total: {unknown}, costs unknown")));
+    graphloom.run(&["doctor"]).exits(0).says("openai:scripted answers; it reports no tokens");
+    for (command, at) in [("status", "/calls/0"), ("cost", "/rows/0"), ("cost", "/total")] {
+        let printed = graphloom.json(&[command]);
+        assert_eq!(printed.pointer(at).map(|calls| &calls["uncounted_calls"]), Some(&json!(2)));
+    }
+
+    model.report_usage(true);
+    graphloom.write("docs/ThingC.md", "ThingC stands beside ThingZ.\n");
+    graphloom.ok(&["add", "docs"]);
+    let tokens = "3 calls, 10 tokens in, 5 tokens out, and unknown tokens in 2 calls";
+    assert!(graphloom.ok(&["status"]).contains(tokens));
+    assert!(graphloom.ok(&["cost"]).contains(&format!("{tokens}, costs more than <0.0001")));
+}
+
+#[test]
+fn a_budget_counts_the_tokens_itself_if_the_service_reports_none() {
+    let model = ScriptedModel::start();
+    model.report_usage(false);
+    let graphloom = with_model(&model);
+    write_things(&graphloom, &["ThingA"]);
+    graphloom.ok(&["budget", "1M"]);
+    graphloom.ok(&["add", "docs"]);
+    assert!(graphloom.json(&["budget"])["budget"]["spent"].as_f64().expect("a number") > 100.0);
+}
+
+#[test]
 fn prices_can_come_from_a_table_in_a_configuration_file() {
     let model = ScriptedModel::start();
     model.count_tokens([2000, 1000, 500]);

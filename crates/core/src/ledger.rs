@@ -83,6 +83,17 @@ pub struct Call {
     pub rejects: u32,
 }
 
+impl Call {
+    /// True if the service answered but did not report the tokens sent, so that the cost of the call is unknown.
+    pub fn is_uncounted(&self) -> bool {
+        let is_answered = match self.outcome {
+            CallOutcome::Ok | CallOutcome::Truncated => true,
+            CallOutcome::Failed { .. } => false,
+        };
+        is_answered && self.attempts > 0 && self.prompt_tokens == 0
+    }
+}
+
 /// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]

@@ -1,6 +1,6 @@
 //! `graphloom cost`: costs of model calls from the ledger.
 
-use graphloom_engine::money::{CallTotals, CostGroup, Spending, spending};
+use graphloom_engine::money::{CallTotals, CostGroup, Money, Spending, spending};
 
 use super::App;
 use crate::args::CostArgs;
@@ -56,16 +56,39 @@ fn words(spent: &CallTotals) -> String {
     if spent.failed > 0 {
         text.push_str(&format!(" ({} failed)", spent.failed));
     }
-    text.push_str(&format!(", {} tokens in", spent.prompt_tokens));
-    if spent.cached_prompt_tokens > 0 {
-        text.push_str(&format!(" ({} from the provider's cache)", spent.cached_prompt_tokens));
-    }
-    text.push_str(&format!(", {} tokens out", spent.completion_tokens));
+    let CallTotals { prompt_tokens, cached_prompt_tokens, completion_tokens, .. } = *spent;
+    text.push_str(", ");
+    text.push_str(&tokens(prompt_tokens, cached_prompt_tokens, completion_tokens, spent.uncounted_calls));
     if spent.unpriced_calls < spent.calls {
-        text.push_str(&format!(", costs {}", spent.cost));
+        text.push_str(&format!(", {}", money(spent)));
         if spent.unpriced_calls > 0 {
             text.push_str(&format!(" and {} without a price", count(spent.unpriced_calls, "call")));
         }
     }
     text
+}
+
+/// Formats the cost of calls that have a price.
+pub(super) fn money(spent: &CallTotals) -> String {
+    match spent.uncounted_calls {
+        0 => format!("costs {}", spent.cost),
+        _ if spent.cost == Money::default() => "costs unknown".to_owned(),
+        _ => format!("costs more than {}", spent.cost),
+    }
+}
+
+/// Formats the tokens of calls, of which `uncounted` have no token counts.
+pub(super) fn tokens(sent: u64, cached: u64, received: u64, uncounted: u64) -> String {
+    if uncounted > 0 && sent + received == 0 {
+        return "unknown tokens, because the service reports none".to_owned();
+    }
+    let cached = match cached {
+        0 => String::new(),
+        cached => format!(" ({cached} from the provider's cache)"),
+    };
+    let unknown = match uncounted {
+        0 => String::new(),
+        calls => format!(", and unknown tokens in {}", count(calls, "call")),
+    };
+    format!("{sent} tokens in{cached}, {received} tokens out{unknown}")
 }

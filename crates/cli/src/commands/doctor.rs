@@ -206,8 +206,10 @@ async fn trial(providers: &Providers<'_>, choice: &ModelChoice) -> anyhow::Resul
         ..ChatRequest::default()
     };
     let (_, completion) = complete(model.as_ref(), request).await?;
-    let tokens = completion.usage.prompt_tokens + completion.usage.completion_tokens;
-    Ok(format!("{choice} answers (the test used {tokens} tokens)"))
+    Ok(match completion.usage.prompt_tokens + completion.usage.completion_tokens {
+        0 => format!("{choice} answers; it reports no tokens, so that costs stay unknown"),
+        tokens => format!("{choice} answers (the test used {tokens} tokens)"),
+    })
 }
 
 /// Scores two sentences: the one with the answer must score higher. Returns `None` if no model scores sentences.

@@ -15,6 +15,7 @@ use graphloom_providers::http::{ServiceListener, ServiceNotice};
 use serde::Serialize;
 
 use super::App;
+use super::cost::money;
 use crate::fault::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
@@ -333,13 +334,8 @@ async fn try_follow_costs(
         turns.tick().await;
         let snapshot = engine.store.snapshot().await?;
         let spending = spending_after(snapshot.as_ref(), read, &BTreeSet::new(), &app.config.prices).await?;
-        let CallTotals { calls, unpriced_calls, prompt_tokens, completion_tokens, cost, .. } = spending.total;
-        read += calls;
-        total.calls += calls;
-        total.unpriced_calls += unpriced_calls;
-        total.prompt_tokens += prompt_tokens;
-        total.completion_tokens += completion_tokens;
-        total.cost += cost;
+        read += spending.total.calls;
+        total = total.plus(&spending.total);
         if total.calls > 0 {
             view.costs(cost_in_words(&total));
         }
@@ -348,9 +344,12 @@ async fn try_follow_costs(
 
 /// Formats the cost in money if every model has a price, otherwise in tokens.
 fn cost_in_words(spent: &CallTotals) -> String {
-    match spent.unpriced_calls {
-        0 => format!("costs {}", spent.cost),
-        _ => format!("{} tokens", thousands(spent.prompt_tokens + spent.completion_tokens)),
+    let tokens = spent.prompt_tokens + spent.completion_tokens;
+    match (spent.unpriced_calls, spent.uncounted_calls) {
+        (0, _) => money(spent),
+        (_, 0) => format!("{} tokens", thousands(tokens)),
+        _ if tokens == 0 => "costs unknown".to_owned(),
+        _ => format!("more than {} tokens", thousands(tokens)),
     }
 }
 

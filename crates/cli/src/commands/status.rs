@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use super::App;
 use super::budget::{fields, words};
+use super::cost::tokens;
 use super::indexing::nothing_named;
 use crate::args::{SortArg, StatusArgs};
 use crate::fault::{Exit, Fault};
@@ -98,6 +99,8 @@ struct ModelCost {
     prompt_tokens: u64,
     cached_prompt_tokens: u64,
     completion_tokens: u64,
+    /// Calls for which the service reported no tokens.
+    uncounted_calls: u64,
     duration_ms: u64,
     rejects: u64,
 }
@@ -198,6 +201,7 @@ async fn spent(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<ModelCost>> {
     let mut pages = snapshot.pages(table::Calls);
     while let Some(page) = pages.next().await? {
         for call in page {
+            let uncounted = u64::from(call.is_uncounted());
             let Call { role, model, prompt_tokens, cached_prompt_tokens, .. } = call;
             let Call { completion_tokens, duration_ms, outcome, rejects, .. } = call;
             let spent = by_model.entry((role, model.clone())).or_insert(ModelCost {
@@ -208,6 +212,7 @@ async fn spent(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<ModelCost>> {
                 prompt_tokens: 0,
                 cached_prompt_tokens: 0,
                 completion_tokens: 0,
+                uncounted_calls: 0,
                 duration_ms: 0,
                 rejects: 0,
             });
@@ -216,6 +221,7 @@ async fn spent(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<ModelCost>> {
             spent.prompt_tokens += prompt_tokens;
             spent.cached_prompt_tokens += cached_prompt_tokens;
             spent.completion_tokens += completion_tokens;
+            spent.uncounted_calls += uncounted;
             spent.duration_ms += duration_ms;
             spent.rejects += u64::from(rejects);
         }
@@ -295,12 +301,11 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
         };
         let failed = if spent.failed > 0 { format!(", {} failed", spent.failed) } else { String::new() };
         output.line(format_args!(
-            "  {:<10} {}: {}{failed}, {} tokens in, {} tokens out{rejected}",
+            "  {:<10} {}: {}{failed}, {}{rejected}",
             spent.role.name(),
             plain(&spent.model),
             count(spent.calls, "call"),
-            spent.prompt_tokens,
-            spent.completion_tokens,
+            tokens(spent.prompt_tokens, 0, spent.completion_tokens, spent.uncounted_calls),
         ))?;
     }
     if shown.empty_extractions > 0 {

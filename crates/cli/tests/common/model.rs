@@ -67,6 +67,8 @@ struct State {
     retry_after: Option<u64>,
     /// Usage to report for every call: tokens sent, of them cached, and received; by default 10, 0 and 5.
     tokens: Option<[u64; 3]>,
+    /// Whether answers lack the usage.
+    is_uncounted: bool,
 }
 
 impl ScriptedModel {
@@ -144,6 +146,11 @@ impl ScriptedModel {
         self.change(|state| state.tokens = Some(tokens));
     }
 
+    /// Sets whether the usage of calls is reported.
+    pub(crate) fn report_usage(&self, reports: bool) {
+        self.change(|state| state.is_uncounted = !reports);
+    }
+
     /// Answers the next request with status 429 and this many seconds to wait.
     pub(crate) fn answer_with_rate_limit(&self, seconds: u64) {
         self.change(|state| state.retry_after = Some(seconds));
@@ -219,12 +226,15 @@ impl ScriptedModel {
         } else {
             answer
         };
-        let usage = json!({
-            "prompt_tokens": sent,
-            "completion_tokens": received,
-            "total_tokens": sent + received,
-            "prompt_tokens_details": { "cached_tokens": cached },
-        });
+        let usage = match self.shared.state.lock().expect("not poisoned").is_uncounted {
+            true => Value::Null,
+            false => json!({
+                "prompt_tokens": sent,
+                "completion_tokens": received,
+                "total_tokens": sent + received,
+                "prompt_tokens_details": { "cached_tokens": cached },
+            }),
+        };
         if body["stream"] == json!(true) {
             let delta =
                 json!({ "choices": [{ "index": 0, "delta": { "content": answer }, "finish_reason": null }] });

@@ -72,6 +72,26 @@ pub struct CallTotals {
     pub cost: Money,
     /// Calls of models without a configured price.
     pub unpriced_calls: u64,
+    /// Calls for which the service reported no tokens. They count as 0 tokens, and their cost is unknown.
+    pub uncounted_calls: u64,
+}
+
+impl CallTotals {
+    /// Adds the calls of another group to this one.
+    #[must_use]
+    pub fn plus(self, more: &Self) -> Self {
+        Self {
+            group: self.group,
+            calls: self.calls + more.calls,
+            failed: self.failed + more.failed,
+            prompt_tokens: self.prompt_tokens + more.prompt_tokens,
+            cached_prompt_tokens: self.cached_prompt_tokens + more.cached_prompt_tokens,
+            completion_tokens: self.completion_tokens + more.completion_tokens,
+            cost: self.cost + more.cost,
+            unpriced_calls: self.unpriced_calls + more.unpriced_calls,
+            uncounted_calls: self.uncounted_calls + more.uncounted_calls,
+        }
+    }
 }
 
 /// The dimensions of a group of calls; `None` if not grouped by.
@@ -145,24 +165,22 @@ impl Ledger<'_> {
             self.unpriced.insert(call.model.clone());
         }
         let spent = self.rows.entry(group.clone()).or_insert(CallTotals { group, ..CallTotals::default() });
-        *spent = sum(
-            spent.clone(),
-            &CallTotals {
-                group: CostGroup::default(),
-                calls: 1,
-                failed: u64::from(matches!(call.outcome, CallOutcome::Failed { .. })),
-                prompt_tokens: call.prompt_tokens,
-                cached_prompt_tokens: call.cached_prompt_tokens,
-                completion_tokens: call.completion_tokens,
-                cost: price.map(|price| price.of(usage)).unwrap_or_default(),
-                unpriced_calls: u64::from(price.is_none()),
-            },
-        );
+        *spent = spent.clone().plus(&CallTotals {
+            group: CostGroup::default(),
+            calls: 1,
+            failed: u64::from(matches!(call.outcome, CallOutcome::Failed { .. })),
+            prompt_tokens: call.prompt_tokens,
+            cached_prompt_tokens: call.cached_prompt_tokens,
+            completion_tokens: call.completion_tokens,
+            cost: price.map(|price| price.of(usage)).unwrap_or_default(),
+            unpriced_calls: u64::from(price.is_none()),
+            uncounted_calls: u64::from(call.is_uncounted()),
+        });
     }
 
     /// Returns the rows with document sources instead of ids: days in order, then the most expensive first.
     fn finish(self, sources: &BTreeMap<String, String>) -> Spending {
-        let total = self.rows.values().fold(CallTotals::default(), sum);
+        let total = self.rows.values().fold(CallTotals::default(), CallTotals::plus);
         let mut rows: Vec<CallTotals> = self.rows.into_values().collect();
         for row in &mut rows {
             if let Some(document) = &mut row.group.document
@@ -176,19 +194,6 @@ impl Ledger<'_> {
             (row.group.day.clone(), std::cmp::Reverse((row.cost, tokens)), row.group.clone())
         });
         Spending { rows, total, unpriced: self.unpriced }
-    }
-}
-
-fn sum(spent: CallTotals, more: &CallTotals) -> CallTotals {
-    CallTotals {
-        group: spent.group,
-        calls: spent.calls + more.calls,
-        failed: spent.failed + more.failed,
-        prompt_tokens: spent.prompt_tokens + more.prompt_tokens,
-        cached_prompt_tokens: spent.cached_prompt_tokens + more.cached_prompt_tokens,
-        completion_tokens: spent.completion_tokens + more.completion_tokens,
-        cost: spent.cost + more.cost,
-        unpriced_calls: spent.unpriced_calls + more.unpriced_calls,
     }
 }
 

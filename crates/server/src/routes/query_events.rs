@@ -104,7 +104,7 @@ pub(super) struct UsageEvent {
     /// Prompt tokens that the provider read from its cache.
     cached_prompt_tokens: u64,
     completion_tokens: u64,
-    /// In the currency of the prices; `null` if the price of a model is not configured.
+    /// In the currency of the prices; `null` if the price of a model is not configured, or a service reported no tokens.
     #[schemars(with = "Option<f64>")]
     cost: Option<Money>,
 }
@@ -269,7 +269,7 @@ fn usage(calls: &[Call], prices: &Prices) -> UsageEvent {
             cached_prompt_tokens: call.cached_prompt_tokens,
             completion_tokens: call.completion_tokens,
         };
-        prices.of(&call.model).map(|price| price.of(usage))
+        prices.of(&call.model).filter(|_| !call.is_uncounted()).map(|price| price.of(usage))
     };
     UsageEvent {
         calls: calls.len(),

@@ -93,6 +93,8 @@ struct CostRow {
     cost: graphloom_engine::money::Money,
     /// Number of calls of models without a configured price.
     unpriced_calls: u64,
+    /// Number of calls for which the service reported no tokens, so that their cost is unknown.
+    uncounted_calls: u64,
 }
 
 impl From<CallTotals> for CostRow {
@@ -110,6 +112,7 @@ impl From<CallTotals> for CostRow {
             completion_tokens: spent.completion_tokens,
             cost: spent.cost,
             unpriced_calls: spent.unpriced_calls,
+            uncounted_calls: spent.uncounted_calls,
         }
     }
 }

@@ -5,7 +5,7 @@ import { Note, ProblemState, Skeleton, State } from '../../design/state';
 import { type Language, useLanguage, useTexts } from '../../i18n/text';
 import styles from './activity.module.css';
 import { BudgetCard } from './budget-card';
-import { amountOf, daysOf, measureOf } from './cost';
+import { amountOf, daysOf, isCostKnown, measureOf } from './cost';
 import texts from './texts';
 import { type By, useCost } from './use-activity';
 
@@ -191,7 +191,7 @@ function GroupTable({ by, rows, total }: { by: By; rows: Schemas['CostRow'][]; t
                   />
                 </span>
               </th>
-              <td>{row.unpriced_calls === row.calls ? '–' : amountOf(row.cost, language)}</td>
+              <td>{isCostKnown(row) ? amountOf(row.cost, language) : '–'}</td>
               <td>{number(row.calls)}</td>
               <td className={styles.wide}>{number(row.prompt_tokens)}</td>
               <td className={styles.wide}>{number(row.completion_tokens)}</td>

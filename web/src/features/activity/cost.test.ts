@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Schemas } from '../../api/client';
-import { amountOf, daysOf, measureOf } from './cost';
+import { amountOf, daysOf, isCostKnown, measureOf } from './cost';
 
 const row = (fields: Partial<Schemas['CostRow']>) => ({ cost: 0, calls: 0, ...fields }) as Schemas['CostRow'];
 
@@ -21,6 +21,15 @@ test('a chart has at least a week and at most thirty days', () => {
 test('without prices, calls are compared', () => {
   expect(measureOf(row({ cost: 0, calls: 5 }))).toBe('calls');
   expect(measureOf(row({ cost: 0.1, calls: 5 }))).toBe('cost');
+});
+
+test('the cost of calls without a price or token counts is unknown', () => {
+  const known = (fields: Partial<Schemas['CostRow']>) =>
+    isCostKnown(row({ calls: 2, unpriced_calls: 0, uncounted_calls: 0, ...fields }));
+  expect(known({})).toBe(true);
+  expect(known({ unpriced_calls: 2 })).toBe(false);
+  expect(known({ uncounted_calls: 2 })).toBe(false);
+  expect(known({ uncounted_calls: 1, cost: 0.5 })).toBe(true);
 });
 
 test('small amounts keep two digits', () => {

@@ -32,6 +32,11 @@ export function measureOf(total: Row): 'cost' | 'calls' {
   return total.cost > 0 ? 'cost' : 'calls';
 }
 
+/** False if no call has a price, or if the only priced calls lack token counts. */
+export function isCostKnown(row: Row): boolean {
+  return row.unpriced_calls < row.calls && (row.cost > 0 || row.uncounted_calls === 0);
+}
+
 /** An amount in the currency of the prices: two decimals, or two digits if it is below one hundredth. */
 export function amountOf(cost: number, language: string): string {
   const digits =

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
 use crate::common::Graphloom;
-use crate::common::model::ScriptedModel;
+use crate::common::model::{ScriptedModel, with_things};
 
 const DOCUMENTS: usize = 60;
 const CALLS_IN_FLIGHT: usize = 4;
@@ -56,6 +56,32 @@ fn after_twenty_kills_the_state_equals_a_clean_run() {
     let clean = with_documents(&model);
     clean.run(&ADD).exits(0);
     assert_eq!(graphloom.hash(), clean.hash());
+}
+
+#[test]
+fn documents_of_a_killed_process_are_shown_as_interrupted_until_work_continues_them() {
+    let model = ScriptedModel::start();
+    let graphloom = with_things(&model, &["ThingA"]);
+    let shown = |expected: &str| {
+        let line = format!("docs/ThingA.md: {expected}, 0 of 1 chunk read");
+        graphloom.run(&["status"]).exits(0).says(&format!("  1 {expected}\n")).says(&line);
+        graphloom.run(&["status", "--track", "run"]).exits(0).says(&format!("1 {expected}\n")).says(&line);
+        graphloom.run(&["show", "docs/ThingA.md"]).exits(0).says(&format!("status      {expected}"));
+        graphloom.json(&["status"])["documents"][0]["interrupted"].as_bool().expect("a truth value")
+    };
+    model.allow(0);
+    let mut add = graphloom.command(&["add", "docs", "--track", "run"]);
+    let add = add.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("runs");
+    model.wait_for_held();
+    assert!(!shown("indexing"));
+    kill(add);
+    assert!(shown("interrupted"));
+    for command in [&["status"][..], &["status", "--track", "run"], &["show", "docs/ThingA.md"]] {
+        graphloom.run(command).says("run `graphloom work` to continue");
+    }
+    model.release();
+    graphloom.run(&["work"]).exits(0).says("1 document in the graph");
+    graphloom.run(&["status"]).exits(0).says("  1 ready");
 }
 
 fn with_documents(model: &ScriptedModel) -> Graphloom {

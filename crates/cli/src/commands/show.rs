@@ -8,9 +8,10 @@ use graphloom_engine::index::{DocumentState, states_of};
 use serde::Serialize;
 
 use super::App;
+use super::status::in_progress;
 use crate::args::ShowArgs;
 use crate::fault::{Exit, Fault};
-use crate::output::render::{count, name, one_line, place, plain, status};
+use crate::output::render::{count, is_interrupted, name, one_line, place, plain, status};
 use crate::{documents, wire};
 
 #[derive(Serialize)]
@@ -18,6 +19,7 @@ struct DocumentOutput {
     document: Document,
     #[serde(flatten)]
     status: DocumentStatus,
+    interrupted: bool,
     entities: usize,
     relations: usize,
     chunks: Vec<ShownChunk>,
@@ -52,6 +54,7 @@ pub(crate) async fn run(app: &App, args: &ShowArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let states = states_of(snapshot.as_ref(), &ids).await?;
+    let in_progress = in_progress(app, snapshot.as_ref()).await?;
     let chunks_of = snapshot.chunks_of(&ids).await?;
     for ((state, text), chunks) in states.into_iter().zip(texts).zip(chunks_of) {
         let Some(DocumentState { document, status, .. }) = state else {
@@ -73,7 +76,8 @@ pub(crate) async fn run(app: &App, args: &ShowArgs) -> anyhow::Result<Exit> {
         });
         let chunks: Vec<ShownChunk> = chunks.collect();
         let relations = keys.len() - entities;
-        let shown = DocumentOutput { document, status, entities, relations, chunks };
+        let interrupted = is_interrupted(&status, in_progress);
+        let shown = DocumentOutput { document, status, interrupted, entities, relations, chunks };
         if app.output.json { app.output.json(&shown)? } else { print(app, &shown)? }
     }
     Ok(Exit::Done)
@@ -88,7 +92,10 @@ fn print(app: &App, shown: &DocumentOutput) -> anyhow::Result<()> {
         output.faint(document.id.as_str())
     ))?;
     output.line(format_args!("title       {}", one_line(&document.title, 200)))?;
-    output.line(format_args!("status      {}", status(&shown.status)))?;
+    output.line(format_args!("status      {}", status(&shown.status, shown.interrupted)))?;
+    if shown.interrupted {
+        output.note("it is not finished: run `graphloom work` to continue");
+    }
     output.line(format_args!(
         "text        {}, {}, {}",
         document.format.name(),

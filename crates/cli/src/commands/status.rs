@@ -19,7 +19,7 @@ use super::cost::tokens;
 use super::indexing::nothing_named;
 use crate::args::{SortArg, StatusArgs};
 use crate::fault::{Exit, Fault};
-use crate::output::render::{count, name, one_line, plain, status};
+use crate::output::render::{count, is_interrupted, name, one_line, plain, status};
 use crate::{documents, wire};
 
 /// Maximum documents listed by default; `--json` lists all.
@@ -71,6 +71,8 @@ struct DocumentRow {
     meta: BTreeMap<String, String>,
     #[serde(flatten)]
     status: DocumentStatus,
+    /// Whether it is partly indexed and no process continues it.
+    interrupted: bool,
     staged: bool,
     /// Remarks, for example about parts that were not read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -118,6 +120,15 @@ pub(crate) async fn run(app: &App, args: &StatusArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Returns the number of documents that running processes are working on. A killed process no longer counts, although its leases
+/// are still valid.
+pub(super) async fn in_progress(app: &App, snapshot: &dyn Snapshot) -> anyhow::Result<u64> {
+    let (gone, now) = (wire::gone(&app.config)?, wire::now());
+    let is_at_work = |lease: &Lease| lease.expires_at > now && !gone(&lease.owner);
+    let leased = snapshot.leased_jobs().await?;
+    Ok(leased.iter().filter(|job| job.lease.as_ref().is_some_and(is_at_work)).count() as u64)
+}
+
 async fn read(
     app: &App,
     args: &StatusArgs,
@@ -136,11 +147,9 @@ async fn read(
     let by_status = count_by_status(snapshot, &filter).await?;
     let rejects = snapshot.reject_counts().await?;
     let budget = store.budget().await?;
-    let (gone, now) = (wire::gone(&app.config)?, wire::now());
-    let is_at_work = |lease: &Lease| lease.expires_at > now && !gone(&lease.owner);
-    let leased = snapshot.leased_jobs().await?;
+    let in_progress = in_progress(app, snapshot).await?;
     Ok(Status {
-        in_progress: leased.iter().filter(|job| job.lease.as_ref().is_some_and(is_at_work)).count() as u64,
+        in_progress,
         workspace: app.config.workspace.to_string(),
         file_bytes: store.size().map(|size| size.data),
         file: store.place(),
@@ -154,7 +163,7 @@ async fn read(
         projections: snapshot.projections().await?,
         matching: by_status.values().sum(),
         by_status: by_status.into_iter().map(|(status, number)| (status.name(), number)).collect(),
-        documents: documents.into_iter().map(DocumentRow::from).collect(),
+        documents: documents.into_iter().map(|state| DocumentRow::of(state, in_progress)).collect(),
         next,
         calls: spent(snapshot).await?,
         contextualized: snapshot.chunk_context_counts().await?,
@@ -169,11 +178,12 @@ fn chunk_problems(chunks: Vec<(u32, String)>) -> Vec<ChunkProblem> {
     chunks.into_iter().map(|(ordinal, reason)| ChunkProblem { ordinal, reason }).collect()
 }
 
-impl From<DocumentState> for DocumentRow {
-    fn from(
-        DocumentState { document, status, failed_chunks, damaged_chunks, chunks_without_context, renewal }: DocumentState,
-    ) -> Self {
+impl DocumentRow {
+    fn of(state: DocumentState, in_progress: u64) -> Self {
+        let DocumentState { document, status, failed_chunks, damaged_chunks, .. } = state;
+        let DocumentState { chunks_without_context, renewal, .. } = state;
         Self {
+            interrupted: is_interrupted(&status, in_progress),
             id: document.id,
             source: document.source,
             added_at: document.added_at,
@@ -331,9 +341,8 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
         output.line("  no document matches")?;
     }
     for (name, number) in &shown.by_status {
-        let is_left = *name == StatusKind::Indexing.name() && shown.in_progress == 0;
-        let left = if is_left { ", interrupted" } else { "" };
-        output.line(format_args!("  {number} {name}{left}"))?;
+        let is_interrupted = *name == StatusKind::Indexing.name() && shown.in_progress == 0;
+        output.line(format_args!("  {number} {}", if is_interrupted { "interrupted" } else { name }))?;
     }
     for listed in &shown.documents {
         let staged = if listed.staged { ", a new version not yet in use" } else { "" };
@@ -341,7 +350,11 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
             SortArg::Date => format!("{}  ", listed.added_at.to_date()),
             SortArg::Source | SortArg::Status => String::new(),
         };
-        output.line(format_args!("  {date}{}: {}{staged}", name(&listed.source), status(&listed.status)))?;
+        output.line(format_args!(
+            "  {date}{}: {}{staged}",
+            name(&listed.source),
+            status(&listed.status, listed.interrupted)
+        ))?;
         for remark in &listed.remarks {
             output.line(format_args!("    partly read: {}", one_line(remark, 300)))?;
         }

@@ -7,9 +7,9 @@ use graphloom_engine::index::{DocumentState, RenewalState, states_of};
 use serde::Serialize;
 
 use super::App;
-use super::status::print_renewal;
+use super::status::{in_progress, print_renewal};
 use crate::fault::Exit;
-use crate::output::render::{count, name, one_line, status};
+use crate::output::render::{count, is_interrupted, name, one_line, status};
 use crate::{documents, wire};
 
 /// Maximum documents printed; `--json` prints all.
@@ -32,6 +32,7 @@ struct DocumentRow {
     source: String,
     #[serde(flatten)]
     status: DocumentStatus,
+    interrupted: bool,
     failed_chunks: Vec<(u32, String)>,
     damaged_chunks: Vec<(u32, String)>,
     chunks_without_context: Vec<(u32, String)>,
@@ -44,6 +45,7 @@ pub(crate) async fn run(app: &App, track: &TrackId) -> anyhow::Result<Exit> {
     let snapshot = store.snapshot().await?;
     let ids = documents::find_all(snapshot.as_ref(), &[], std::slice::from_ref(track), &app.here).await?;
     let states = states_of(snapshot.as_ref(), &ids).await?;
+    let in_progress = in_progress(app, snapshot.as_ref()).await?;
     drop(snapshot);
     let mut by_status: BTreeMap<&'static str, u64> = BTreeMap::new();
     let listed = states.into_iter().flatten().map(|state| {
@@ -51,7 +53,17 @@ pub(crate) async fn run(app: &App, track: &TrackId) -> anyhow::Result<Exit> {
         let DocumentState { chunks_without_context, renewal, .. } = state;
         *by_status.entry(status.kind().name()).or_default() += 1;
         let (id, source) = (document.id, document.source);
-        DocumentRow { id, source, status, failed_chunks, damaged_chunks, chunks_without_context, renewal }
+        let interrupted = is_interrupted(&status, in_progress);
+        DocumentRow {
+            id,
+            source,
+            status,
+            interrupted,
+            failed_chunks,
+            damaged_chunks,
+            chunks_without_context,
+            renewal,
+        }
     });
     let mut documents: Vec<DocumentRow> = listed.collect();
     documents.sort_by(|a, b| (&a.source, &a.id).cmp(&(&b.source, &b.id)));
@@ -80,8 +92,12 @@ fn is_settled(listed: &DocumentRow) -> bool {
 fn print(app: &App, tracked: &TrackOutput) -> anyhow::Result<()> {
     let output = &app.output;
     output.line(format_args!("{} {}", output.heading("run"), tracked.track))?;
-    let by_status: Vec<String> =
-        tracked.by_status.iter().map(|(name, number)| format!("{number} {name}")).collect();
+    let has_interrupted = tracked.documents.iter().any(|listed| listed.interrupted);
+    let by_status = tracked.by_status.iter().map(|(name, number)| match *name {
+        "indexing" if has_interrupted => format!("{number} interrupted"),
+        name => format!("{number} {name}"),
+    });
+    let by_status: Vec<String> = by_status.collect();
     output.line(format_args!(
         "{} of {} done: {}",
         tracked.settled,
@@ -89,7 +105,11 @@ fn print(app: &App, tracked: &TrackOutput) -> anyhow::Result<()> {
         by_status.join(", ")
     ))?;
     for listed in tracked.documents.iter().take(MOST_PRINTED) {
-        output.line(format_args!("  {}: {}", name(&listed.source), status(&listed.status)))?;
+        output.line(format_args!(
+            "  {}: {}",
+            name(&listed.source),
+            status(&listed.status, listed.interrupted)
+        ))?;
         for (what, chunks) in [
             ("failed", &listed.failed_chunks),
             ("damaged", &listed.damaged_chunks),
@@ -102,6 +122,9 @@ fn print(app: &App, tracked: &TrackOutput) -> anyhow::Result<()> {
         if let Some(renewal) = &listed.renewal {
             print_renewal(app, renewal)?;
         }
+    }
+    if has_interrupted {
+        output.note("some documents are not finished: run `graphloom work` to continue");
     }
     if let Some(more) = tracked.documents.len().checked_sub(MOST_PRINTED).filter(|more| *more > 0) {
         output.line(format_args!("  and {more} more; --json lists all"))?;

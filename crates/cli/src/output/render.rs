@@ -1,6 +1,6 @@
 //! Text formatting shared by several commands.
 
-use graphloom_core::{DocumentStatus, Place};
+use graphloom_core::{DocumentStatus, Place, StatusKind};
 use textwrap::core::display_width;
 
 /// Maximum characters of a place; sheets can have long names.
@@ -83,15 +83,21 @@ pub(crate) fn place(
     if lines_match_source { format!("{source}:{range}") } else { format!("{source} (text {noun} {range})") }
 }
 
+/// True if a document is partly indexed and no process continues it.
+///
+/// - `in_progress`: how many documents of the workspace a process is working on.
+pub(crate) fn is_interrupted(status: &DocumentStatus, in_progress: u64) -> bool {
+    in_progress == 0 && status.kind() == StatusKind::Indexing
+}
+
 /// Describes a document's status.
-pub(crate) fn status(status: &DocumentStatus) -> String {
+pub(crate) fn status(status: &DocumentStatus, is_interrupted: bool) -> String {
     match status {
         DocumentStatus::Waiting => "waiting".to_owned(),
-        DocumentStatus::Indexing { extracted, failed: 0, chunks } => {
-            format!("indexing, {extracted} of {} read", count(*chunks, "chunk"))
-        }
         DocumentStatus::Indexing { extracted, failed, chunks } => {
-            format!("indexing, {extracted} of {} read, {failed} failed", count(*chunks, "chunk"))
+            let state = if is_interrupted { "interrupted" } else { "indexing" };
+            let failed = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
+            format!("{state}, {extracted} of {} read{failed}", count(*chunks, "chunk"))
         }
         DocumentStatus::Ready { chunks } => format!("ready, {}", count(*chunks, "chunk")),
         DocumentStatus::Incomplete { failed, damaged, without_context, chunks } => {

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use graphloom_providers::testing::{Reply, ScriptedServer};
 use serde_json::{Value, json};
 
 use crate::common::model::ScriptedModel;
@@ -38,6 +39,45 @@ fn run_with(graphloom: &Graphloom, address: &str, arguments: &[&str]) -> Command
 
 fn asked(model: &ScriptedModel) -> usize {
     model.asked().values().sum()
+}
+
+/// A service that has only the model `good`.
+fn service_of_good() -> ScriptedServer {
+    ScriptedServer::start(|_, request| {
+        let asked = request.json();
+        if asked["model"] != "good" {
+            let error = json!({ "message": "The model does not exist", "code": "model_not_found" });
+            return Reply::json(404, json!({ "error": error }).to_string());
+        }
+        if let Some(texts) = asked["input"].as_array() {
+            let vectors: Vec<Value> = texts.iter().map(|_| json!({ "embedding": [0.6, 0.8] })).collect();
+            return Reply::json(200, json!({ "data": vectors }).to_string());
+        }
+        let message = json!({ "content": "entity<|#|>ThingA<|#|>Concept<|#|>It is a thing.\n<|COMPLETE|>" });
+        Reply::json(200, json!({ "choices": [{ "message": message, "finish_reason": "stop" }] }).to_string())
+    })
+}
+
+#[test]
+fn another_model_replaces_one_that_its_service_does_not_have() {
+    let service = service_of_good();
+    for (flag, key, refusal) in [
+        ("--llm", "extract_llm", "built with extract_llm openai:good, not openai:typo"),
+        ("--embedder", "embedder", "embedded with openai:good, not with openai:typo"),
+    ] {
+        let graphloom = things(&["ThingA"]).with("GRAPHLOOM_BASE_URL", &service.url());
+        graphloom.run(&[flag, "openai:typo", "add", "docs"]).exits(1).says("no model openai:typo");
+        // Without a model, the command uses the workspace's, not the rules.
+        graphloom.run(&["work"]).exits(1).says("no model openai:typo");
+        graphloom.run(&[flag, "openai:good", "work"]).exits(0);
+        let settings = graphloom.json(&["status"])["settings"].clone();
+        assert_eq!(settings[key], "openai:good");
+        assert!(!settings.to_string().contains("typo"), "{settings}");
+        graphloom.run(&["status"]).exits(0).says("  1 ready");
+
+        graphloom.write("docs/ThingB.md", "ThingB stands beside ThingZ.\n");
+        graphloom.run(&[flag, "openai:typo", "add", "docs"]).says(refusal);
+    }
 }
 
 /// Waits until every document is in the graph.

@@ -84,13 +84,17 @@ pub struct Call {
 }
 
 impl Call {
-    /// True if the service answered but did not report the tokens sent, so that the cost of the call is unknown.
-    pub fn is_uncounted(&self) -> bool {
-        let is_answered = match self.outcome {
+    /// True if the model answered.
+    pub fn is_answered(&self) -> bool {
+        match self.outcome {
             CallOutcome::Ok | CallOutcome::Truncated => true,
             CallOutcome::Failed { .. } => false,
-        };
-        is_answered && self.attempts > 0 && self.prompt_tokens == 0
+        }
+    }
+
+    /// True if the service answered but did not report the tokens sent, so that the cost of the call is unknown.
+    pub fn is_uncounted(&self) -> bool {
+        self.is_answered() && self.attempts > 0 && self.prompt_tokens == 0
     }
 }
 

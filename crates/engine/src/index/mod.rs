@@ -41,7 +41,7 @@ pub use remove::{Removal, RemovalPreview, RemovedFromGraph, delete, preview_remo
 pub use renew::{RenewalPlan, note_renewal, plan_renewal, renew, waiting_renewals};
 pub use requeue::{RequeueReport, retry};
 pub use settings::{
-    BuildSettings, EMBEDDER, OtherSetting, require_models, require_settings, switch_settings,
+    BuildSettings, EMBEDDER, MISSING_MODEL, OtherSetting, require_models, require_settings, switch_settings,
 };
 pub use status::{DocumentState, RenewalState, states_of};
 pub use waiting::{WaitsFor, waits_for};

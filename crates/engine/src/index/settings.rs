@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use graphloom_core::{Batch, Require, Snapshot, StoreError, table};
+use graphloom_core::{Batch, Require, Revision, Role, Snapshot, StoreError, table};
 
 use super::IndexError;
 use crate::Engine;
@@ -12,6 +12,12 @@ use crate::commit::Retries;
 
 /// Name of the setting that [`super::re_embed`] changes.
 pub const EMBEDDER: &str = "embedder";
+
+/// Name of the setting with a model of the workspace that its service does not have.
+pub const MISSING_MODEL: &str = "missing_model";
+
+/// Why a change of the settings was not committed.
+const CHANGING: &str = "other processes changed the settings of the workspace";
 
 /// The models and settings of an engine, by name. Apart from [`EMBEDDER`], the caller decides what the names mean.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -83,7 +89,8 @@ impl fmt::Display for OtherSetting {
 const MAX_SHOWN_CHARS: usize = 60;
 
 /// Rejects an engine whose models or settings differ from those that the workspace was built with, or that lacks one of its
-/// models. A workspace without documents accepts any.
+/// models. A workspace without documents accepts any. Another model may replace one that its service does not have, see
+/// [`MISSING_MODEL`].
 ///
 /// # Errors
 ///
@@ -112,7 +119,12 @@ pub async fn require_models(engine: &Engine) -> Result<(), IndexError> {
 pub(super) async fn require_settings_at(engine: &Engine, snapshot: &dyn Snapshot) -> Result<(), IndexError> {
     let Some(settings) = &engine.index.settings else { return Ok(()) };
     let stored = snapshot.settings().await?;
-    let (absent, differences) = (settings.absent_from(&stored), settings.differences(&stored));
+    let (absent, mut differences) = (settings.absent_from(&stored), settings.differences(&stored));
+    if !differences.is_empty()
+        && let Some(missing) = unused_missing_model(snapshot, &stored).await?
+    {
+        differences.retain(|difference| difference.workspace != missing);
+    }
     if (absent.is_empty() && differences.is_empty()) || has_no_documents(snapshot).await? {
         return Ok(());
     }
@@ -139,11 +151,68 @@ pub(super) async fn store_with_documents(
     Ok(())
 }
 
+/// Notes that a service does not have a model of the workspace. Until a model of its kind answers, another may replace it.
+pub(super) async fn note_missing_model(engine: &Engine, model: &str) -> Result<(), StoreError> {
+    let mut retries = Retries::new(CHANGING);
+    loop {
+        let stored = engine.store.snapshot().await?.settings().await?;
+        let mut noted = stored.clone();
+        if stored.values().any(|value| value == model) {
+            noted.insert(MISSING_MODEL.to_owned(), model.to_owned());
+        }
+        if noted == stored || retries.is_done(replace(engine, stored, noted).await)? {
+            return Ok(());
+        }
+    }
+}
+
+/// Stores the engine's models and settings if [`require_settings`] accepted another model instead of a missing one.
+pub(super) async fn replace_missing_model(engine: &Engine) -> Result<(), StoreError> {
+    let Some(settings) = &engine.index.settings else { return Ok(()) };
+    let mut retries = Retries::new(CHANGING);
+    loop {
+        let stored = engine.store.snapshot().await?.settings().await?;
+        let Some(missing) = stored.get(MISSING_MODEL) else { return Ok(()) };
+        let wanted = settings.stored();
+        if wanted.values().any(|value| value == missing)
+            || retries.is_done(replace(engine, stored, wanted).await)?
+        {
+            return Ok(());
+        }
+    }
+}
+
+/// Returns the model that a service does not have, if no model of its kind, LLM or embedder, has answered in this workspace.
+async fn unused_missing_model(
+    snapshot: &dyn Snapshot,
+    stored: &BTreeMap<String, String>,
+) -> Result<Option<String>, StoreError> {
+    let Some(missing) = stored.get(MISSING_MODEL) else { return Ok(None) };
+    let embeds = stored.get(EMBEDDER) == Some(missing);
+    let mut pages = snapshot.pages(table::Calls);
+    while let Some(calls) = pages.next().await? {
+        if calls.iter().any(|call| call.is_answered() && (call.role == Role::Embed) == embeds) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(missing.clone()))
+}
+
+/// Replaces the settings of the workspace if they are still `stored`.
+async fn replace(
+    engine: &Engine,
+    stored: BTreeMap<String, String>,
+    wanted: BTreeMap<String, String>,
+) -> Result<Revision, StoreError> {
+    let require = vec![Require::SettingsAre(stored)];
+    engine.store.commit(Batch { require, set_settings: Some(wanted), ..Batch::default() }).await
+}
+
 /// Makes the workspace use the engine's models and settings from now on. Existing content stays as it is. Returns what
 /// changed.
 pub async fn switch_settings(engine: &Engine) -> Result<Vec<OtherSetting>, StoreError> {
     let Some(settings) = &engine.index.settings else { return Ok(Vec::new()) };
-    let mut retries = Retries::new("other processes changed the settings of the workspace");
+    let mut retries = Retries::new(CHANGING);
     loop {
         let stored = engine.store.snapshot().await?.settings().await?;
         let differences = settings.differences(&stored);
@@ -151,9 +220,7 @@ pub async fn switch_settings(engine: &Engine) -> Result<Vec<OtherSetting>, Store
         if stored == wanted {
             return Ok(differences);
         }
-        let require = vec![Require::SettingsAre(stored)];
-        let batch = Batch { require, set_settings: Some(wanted), ..Batch::default() };
-        if retries.is_done(engine.store.commit(batch).await)? {
+        if retries.is_done(replace(engine, stored, wanted).await)? {
             return Ok(differences);
         }
     }

@@ -24,7 +24,7 @@ use std::sync::{Mutex, PoisonError};
 use futures::channel::mpsc;
 use futures::future::BoxFuture;
 use futures::{FutureExt, SinkExt, Stream, StreamExt, TryStreamExt, stream};
-use graphloom_core::{Batch, ProgressSink, StopRequest};
+use graphloom_core::{Batch, ModelError, ProgressSink, StopRequest};
 
 pub use extract::MAX_DAMAGED_ATTEMPTS;
 pub(super) use lease::release_leases;
@@ -32,6 +32,7 @@ pub use lease::{abandon, claimable};
 pub(super) use prepare::{ExtractedDocument, chunk_texts};
 pub(crate) use stop::needs_a_person;
 
+use super::settings::{note_missing_model, replace_missing_model};
 use super::settle::settle;
 use super::{IndexError, RunReport, require_settings};
 use crate::Engine;
@@ -68,6 +69,7 @@ pub fn run<'a>(
         // A dropped run may have left a commit in progress. Its leases are visible only after that commit.
         engine.store.commit(Batch::default()).await?;
         require_settings(engine).await?;
+        replace_missing_model(engine).await?;
         release_leases(engine, |lease| lease.owner == engine.index.worker || gone(&lease.owner)).await?;
         let run = Run::new(engine, progress);
         let jobs = stream::unfold((), |()| async { run.claim().await.transpose().map(|jobs| (jobs, ())) })
@@ -79,7 +81,11 @@ pub fn run<'a>(
             prepared
         };
         // Boxed, because the compiler cannot prove that the bare stream is `Send`.
-        let mut report = run.work_through(jobs.boxed(), prepare).await?;
+        let outcome = run.work_through(jobs.boxed(), prepare).await;
+        if let Err(IndexError::Model(ModelError::NoSuchModel { model, .. })) = &outcome {
+            note_missing_model(engine, model).await?;
+        }
+        let mut report = outcome?;
         derive_layers(engine, progress, gone, &mut report).await?;
         Ok(report)
     })

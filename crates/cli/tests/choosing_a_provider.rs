@@ -84,6 +84,40 @@ fn gemini_embeds_and_answers_with_its_key_and_doctor_tests_it() {
 }
 
 #[test]
+fn a_service_that_forbids_a_call_is_quoted_and_only_a_wrong_key_is_called_one() {
+    for (status, message, error, help) in [
+        (
+            401,
+            "Incorrect API key",
+            "openai:m rejected the API key: Incorrect API key",
+            "help: set OPENAI_API_KEY",
+        ),
+        (
+            403,
+            "Country not supported",
+            "the service does not allow the use of model openai:m (status 403): Country not supported",
+            "help: check which models, countries and networks the service allows",
+        ),
+        (
+            403,
+            "The input was flagged by moderation",
+            "openai:m rejected the request (status 403): The input was flagged by moderation",
+            "",
+        ),
+    ] {
+        let body = serde_json::json!({ "error": { "message": message } }).to_string();
+        let server = ScriptedServer::start(move |_, _| Reply::json(status, body.clone()));
+        let graphloom = Graphloom::new()
+            .with("OPENAI_API_KEY", "sk-0123456789")
+            .with("GRAPHLOOM_BASE_URL", &server.url());
+        with_a_document(&graphloom);
+        let answer_llm = ["--set", "answer_llm=openai:m"];
+        let asked = graphloom.run(&[&answer_llm[..], &["ask", "Who wrote the first program?"]].concat());
+        asked.exits(1).says(error).says(help);
+    }
+}
+
+#[test]
 fn a_missing_provider_key_is_an_error_at_start_that_names_the_variable() {
     let graphloom = Graphloom::new().with("OPENAI_API_KEY", "sk-of-another");
     graphloom.write("a.md", "Ada Lovelace wrote the first program.\n");

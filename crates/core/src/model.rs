@@ -249,6 +249,14 @@ pub enum ModelError {
         /// The provider's message.
         what: String,
     },
+    /// The service does not allow the account to use the model, for example in its country or plan.
+    #[error("the service does not allow the use of model {model} (status 403): {what}")]
+    Forbidden {
+        /// The model.
+        model: String,
+        /// The provider's message.
+        what: String,
+    },
     /// The request was rejected.
     #[error("model {model} rejected the request (status {status}): {what}")]
     Refused {
@@ -357,6 +365,7 @@ impl ModelError {
             | Self::Server { .. }
             | Self::Malformed { .. } => true,
             Self::Unauthorized { .. }
+            | Self::Forbidden { .. }
             | Self::Refused { .. }
             | Self::ShapeRefused { .. }
             | Self::OverBudget { .. }
@@ -387,6 +396,10 @@ impl ModelError {
                 })
             }
             Self::Unauthorized { model, .. } => Some(format!("set {}", variables_of(model).key)),
+            Self::Forbidden { .. } => Some(
+                "check which models, countries and networks the service allows for the account, or choose another model"
+                    .to_owned(),
+            ),
             Self::RateLimited { .. } => Some("try again later, or set a lower rate limit".to_owned()),
             Self::OverBudget { .. } => Some("to continue, use a larger budget or none".to_owned()),
             Self::ShapeRefused { .. } => Some(

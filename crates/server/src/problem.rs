@@ -354,6 +354,9 @@ fn failed_model(role: Option<Role>, error: &ModelError) -> Problem {
         ModelError::Unauthorized { model, .. } => {
             (StatusCode::BAD_GATEWAY, model, "rejected the server's API key")
         }
+        ModelError::Forbidden { model, .. } => {
+            (StatusCode::BAD_GATEWAY, model, "is not allowed for the server's account")
+        }
         ModelError::Refused { model, .. } | ModelError::ShapeRefused { model, .. } => {
             (StatusCode::BAD_GATEWAY, model, "rejected the request")
         }

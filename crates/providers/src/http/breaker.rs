@@ -251,6 +251,7 @@ fn after_waiting(mut error: ModelError, waited: Duration) -> ModelError {
         }
         ModelError::Timeout { .. }
         | ModelError::Unauthorized { .. }
+        | ModelError::Forbidden { .. }
         | ModelError::Refused { .. }
         | ModelError::ShapeRefused { .. }
         | ModelError::Malformed { .. }

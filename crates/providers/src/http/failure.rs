@@ -18,6 +18,20 @@ const WEB_PAGE: &str = "a web page";
 /// Maximum bytes read of an error response.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
+/// Words in messages and codes about refused content.
+const CONTENT_WORDS: [&str; 7] = [
+    "moderation",
+    "flagged",
+    "content policy",
+    "content_policy",
+    "content filter",
+    "content_filter",
+    "safety",
+];
+
+/// Words in messages and codes about a rejected key; some services answer with status 403 to it.
+const KEY_WORDS: [&str; 5] = ["api key", "api_key", "api-key", "authentication", "credential"];
+
 /// Why one attempt failed.
 #[derive(Debug)]
 pub(super) enum Failure {
@@ -172,7 +186,10 @@ fn status_error(
         _ if status == 404 || code == Some(WEB_PAGE) && !is_retried(status, code) => {
             ModelError::WrongAddress { model, url: target.url().to_string(), status, what }
         }
-        401 | 403 => ModelError::Unauthorized { model, what },
+        401 => ModelError::Unauthorized { model, what },
+        403 if has_word(&CONTENT_WORDS, message, code) => ModelError::Refused { model, status, what },
+        403 if has_word(&KEY_WORDS, message, code) => ModelError::Unauthorized { model, what },
+        403 => ModelError::Forbidden { model, what },
         // Gemini's error for an invalid API key.
         400 if code == Some("API_KEY_INVALID") => ModelError::Unauthorized { model, what },
         429 if is_retried(status, code) => {
@@ -182,6 +199,12 @@ fn status_error(
         408 | 500..=599 => ModelError::Server { model, status, what },
         _ => ModelError::Refused { model, status, what },
     }
+}
+
+/// True if the message or the code of an error contains one of these words.
+fn has_word(words: &[&str], message: &str, code: Option<&str>) -> bool {
+    let text = format!("{message} {}", code.unwrap_or_default()).to_lowercase();
+    words.iter().any(|word| text.contains(word))
 }
 
 /// True if the attempt is retried. An exhausted quota also has status 429, but waiting does not help.
@@ -378,7 +401,17 @@ mod tests {
         assert_eq!(check_error(200, page), "WrongAddress");
         assert_eq!(check_error(503, page), "Server");
         assert_eq!(check_error(429, page), "RateLimited");
-        assert_eq!(check_error(403, r#"{"error":"no"}"#), "Unauthorized");
+        assert_eq!(check_error(401, r#"{"error":"no"}"#), "Unauthorized");
+        assert_eq!(check_error(403, r#"{"error":{"message":"Country not supported"}}"#), "Forbidden");
+        assert_eq!(check_error(403, r#"{"error":{"message":"Invalid API key"}}"#), "Unauthorized");
+        assert_eq!(
+            check_error(403, r#"{"error":{"message":"no","code":"content_policy_violation"}}"#),
+            "Refused"
+        );
+        assert_eq!(
+            check_error(403, r#"{"error":{"message":"Your input was flagged","code":403}}"#),
+            "Refused"
+        );
         assert_eq!(
             check_error(429, r#"{"error":{"message":"m","code":"insufficient_quota"}}"#),
             "QuotaUsedUp"

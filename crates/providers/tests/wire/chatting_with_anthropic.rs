@@ -162,7 +162,7 @@ async fn check_error(status: u16, kind: &str) -> ModelError {
 #[tokio::test]
 async fn errors_are_mapped_by_their_status() {
     assert!(matches!(check_error(401, "authentication_error").await, ModelError::Unauthorized { .. }));
-    assert!(matches!(check_error(403, "permission_error").await, ModelError::Unauthorized { .. }));
+    assert!(matches!(check_error(403, "permission_error").await, ModelError::Forbidden { .. }));
     assert!(matches!(check_error(404, "not_found_error").await, ModelError::NoSuchModel { .. }));
     assert!(matches!(check_error(413, "request_too_large").await, ModelError::Refused { status: 413, .. }));
     assert!(matches!(check_error(429, "rate_limit_error").await, ModelError::RateLimited { .. }));

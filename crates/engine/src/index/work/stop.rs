@@ -125,6 +125,7 @@ impl Run<'_> {
 pub(crate) fn needs_a_person(error: &ModelError) -> bool {
     match error {
         ModelError::Unauthorized { .. }
+        | ModelError::Forbidden { .. }
         | ModelError::NoSuchModel { .. }
         | ModelError::QuotaUsedUp { .. }
         | ModelError::WrongAddress { .. }

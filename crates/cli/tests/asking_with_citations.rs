@@ -180,6 +180,19 @@ fn places_are_links_if_the_terminal_supports_them() {
     let end = "/my%20docs/ada.md#3\u{1b}\\my docs/ada.md:3\u{1b}]8;;\u{1b}\\";
     assert!(linked.contains("\u{1b}]8;;file:///") && linked.contains(end), "{linked:?}");
     assert!(!graphloom.ok(&ask).contains('\u{1b}'));
+
+    graphloom.write(
+        "loom.html",
+        "<html><body><p>Joseph Marie Jacquard built the first loom with cards.</p></body></html>",
+    );
+    graphloom.ok(&["add", "loom.html"]);
+    let words = "/loom.html#:~:text=Joseph%20Marie%20Jacquard%20built";
+    for arguments in [["ask", "Who built the first loom with cards?"], ["search", "loom"]] {
+        let mut command = graphloom.command(&arguments);
+        let output = command.env("FORCE_HYPERLINK", "1").output().expect("runs");
+        let linked = String::from_utf8(output.stdout).expect("UTF-8");
+        assert!(linked.contains(words), "{linked:?}");
+    }
 }
 
 #[test]

@@ -22,6 +22,7 @@ use super::App;
 use crate::args::AskArgs;
 use crate::fault::{Exit, Fault};
 use crate::output::answer::AnswerWriter;
+use crate::output::links::to_place;
 use crate::output::render::{count, name, one_line, place, plain};
 use crate::output::terminal::wrapped;
 use crate::remedies;
@@ -371,10 +372,9 @@ fn print_sources(
         let place =
             place(&citation.source, citation.lines, citation.lines_match_source, citation.place.as_ref());
         let mark = output.mark(&format!("[{}]", at + 1));
-        let address = app.address_of(&citation.source).map(|address| match citation.lines_match_source {
-            true if address.starts_with("file:") => format!("{address}#{}", citation.lines.0),
-            true | false => address,
-        });
+        let line = citation.lines_match_source.then_some(citation.lines.0);
+        let address = app.address_of(&citation.source);
+        let address = address.map(|it| to_place(it, line, citation.place.as_ref(), &citation.quote));
         let linked = output.link(address.as_deref(), &place);
         // Without an LLM the quoted words are already in the answer.
         if !args.quotes && answer.model.is_none() {

@@ -64,6 +64,7 @@ use tracing_subscriber::{EnvFilter, Layer, Registry};
 use crate::args::{self, BuildArgs, Cli, Command, Global};
 use crate::fault::Exit;
 use crate::output::Output;
+use crate::output::links::encoded;
 use crate::serve_config::ServeConfig;
 use graphloom::project::Here;
 use graphloom::{ReaderProgram, Readers};
@@ -98,16 +99,8 @@ impl App {
         }
         let path = path.to_str()?.replace(std::path::MAIN_SEPARATOR, "/");
         let rooted = if path.starts_with('/') { "" } else { "/" };
-        Some(format!("file://{rooted}{}", percent_encoded(&path)))
+        Some(format!("file://{rooted}{}", encoded(&path, "-_.~/:")))
     }
-}
-
-/// Percent-encodes a path for a URL.
-fn percent_encoded(path: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/:".contains(&byte);
-    let encode =
-        |byte: u8| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    path.bytes().map(encode).collect()
 }
 
 /// Runs the command to its end.

@@ -10,6 +10,7 @@ use textwrap::core::display_width;
 use super::App;
 use crate::args::SearchArgs;
 use crate::fault::Exit;
+use crate::output::links::to_place;
 use crate::output::render::{one_line, place, plain};
 use crate::output::snippet::{Snippet, snippet};
 use crate::output::terminal::wrapped;
@@ -57,10 +58,10 @@ fn print(app: &App, hits: &SearchHits, words: &str) -> anyhow::Result<()> {
             (line, line)
         });
         let place = place(source, lines, *lines_match_source, at.as_ref());
-        let address = app.address_of(source).map(|address| match lines_match_source {
-            true if address.starts_with("file:") => format!("{address}#{}", lines.0),
-            true | false => address,
-        });
+        let line = lines_match_source.then_some(lines.0);
+        let start =
+            matches.first().map_or(0, |found| chunk.text[..found.start].rfind('\n').map_or(0, |end| end + 1));
+        let address = app.address_of(source).map(|it| to_place(it, line, at.as_ref(), &chunk.text[start..]));
         let linked = output.link(address.as_deref(), &place);
         let shown = shown(app, &chunk.text, &range, &matches);
         if output.columns.is_some() {

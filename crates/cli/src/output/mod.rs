@@ -1,6 +1,7 @@
 //! Output: data on stdout, everything else on stderr.
 
 pub(crate) mod answer;
+pub(crate) mod links;
 pub(crate) mod meter;
 pub(crate) mod progress;
 pub(crate) mod render;

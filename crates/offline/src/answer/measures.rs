@@ -346,6 +346,11 @@ fn has_currency(line: &Line<'_>, at: usize) -> bool {
     before.trim_end().ends_with(SIGNS) || behind.trim_start().starts_with(SIGNS)
 }
 
+/// True if a unit or a currency sign is next to the number at `at`.
+pub(super) fn has_unit(line: &Line<'_>, at: usize) -> bool {
+    has_currency(line, at) || line.words.get(at + 1).is_some_and(|next| is_unit(&next.lower))
+}
+
 /// True if a line contains an amount of money.
 pub(super) fn holds_money(line: &Line<'_>) -> bool {
     const MEASURE: &str = "expensive";

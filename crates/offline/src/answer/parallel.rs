@@ -9,6 +9,7 @@ use super::evidence::{Evidence, Passages};
 use super::judge::MAX_ANSWER_BYTES;
 use super::kinds;
 use super::lines::{Line, LineForm};
+use super::measures;
 use super::question::{AnswerType, ParsedQuestion, Role};
 use super::sides::{Sides, sides};
 use super::words::any_word;
@@ -115,8 +116,8 @@ pub(super) fn parallel(
     best.map(|best| best.lines)
 }
 
-/// Returns the places of the numbers in a line that are not in the question; a number of several words counts once. Years count
-/// only if times are compared.
+/// Returns the places of the numbers in a line that are not in the question; a number of several words counts once. Numbers
+/// without a unit that may be years count only if times are compared.
 pub(super) fn numbers(question: &ParsedQuestion, line: &Line<'_>) -> Vec<usize> {
     if has_no_spaces(line.text) {
         return unspaced_numbers(question, line.text);
@@ -125,7 +126,7 @@ pub(super) fn numbers(question: &ParsedQuestion, line: &Line<'_>) -> Vec<usize> 
     let is_number = |at: usize| {
         let word = &line.words[at];
         let is_value = word.is_number() && kinds::is_new(question, word) && word.lower != "one";
-        is_value && (of_times || !kinds::is_year(&word.lower))
+        is_value && (of_times || !kinds::is_year(&word.lower) || measures::has_unit(line, at))
     };
     // `2 million` is one number, `4, 6` are two.
     let is_joined = |at: usize| {
@@ -449,6 +450,19 @@ mod tests {
         for part in ["Morning yoga", "72 euros", "Back training", "86 euros"] {
             assert!(joined(&quotes).contains(part), "{part}: {quotes:?}");
         }
+    }
+
+    #[test]
+    fn a_number_with_a_unit_is_a_value_even_if_it_could_be_a_year() {
+        let text = "The Kestrel tower is 1850 feet high. The Heron tower is 1720 feet high, since 1999.";
+        let (reply, quotes) = reply_from(&[text], "Which tower is higher, the Kestrel or the Heron?");
+        assert!(matches!(reply, Reply::Answer(_) | Reply::Likely(_)), "{reply:?}");
+        assert!(joined(&quotes).contains("1850 feet") && joined(&quotes).contains("1720 feet"), "{quotes:?}");
+        let (question, passages) = ("Which is higher?", [Passage { text, title: "", headings: &[] }]);
+        let reading = Passages::read(question, &passages);
+        let parsed = reading.parse_question(question);
+        let counts: Vec<usize> = reading.lines.iter().map(|line| numbers(&parsed, line).len()).collect();
+        assert_eq!(counts, [1, 1]);
     }
 
     #[test]

@@ -42,11 +42,11 @@ const MANY: usize = 10;
 const BASE: f32 = -3.84;
 
 /// The log odds from which a line may answer.
-struct Minimum {
+pub(super) struct Minimum {
     /// If the trees estimate them.
-    by_trees: f32,
+    pub(super) by_trees: f32,
     /// If they include the scores of a model.
-    by_scores: f32,
+    pub(super) by_scores: f32,
 }
 
 /// Returns the probability of log odds.
@@ -80,7 +80,8 @@ impl Evidence<'_, '_> {
         }
     }
 
-    fn is_enough(&self, odds: f32, minimum: &Minimum) -> bool {
+    /// True if log odds are at least the minimum.
+    pub(super) fn is_enough(&self, odds: f32, minimum: &Minimum) -> bool {
         odds >= if self.is_scored() { minimum.by_scores } else { minimum.by_trees }
     }
 

@@ -66,11 +66,13 @@ impl Evidence<'_, '_> {
 
     /// Returns the shortest excerpt that is sure to contain the answer or, if there is none, the likeliest.
     pub(super) fn best_excerpt(&self, anchors: &[usize]) -> Option<Excerpt> {
-        // A text without a person does not answer who, and one without a time does not answer when.
+        // A text without a person does not answer who, and one without a time does not answer when. The line with it must be
+        // about the names of the question.
         let must_be_of_kind = !self.is_scored() && self.question.answer_type.is_typed();
         let lines = &self.reading.lines;
         let is_of_kind = |at: usize| kinds::holds(self.question, &lines[at], lines.get(at + 1));
-        let quotes_kind = |at: usize| is_of_kind(at) || whole(self, at).into_iter().any(is_of_kind);
+        let quotes_kind =
+            |at: usize| self.has_names(at) && (is_of_kind(at) || whole(self, at).into_iter().any(is_of_kind));
         let mut known_kinds: HashMap<usize, bool> = HashMap::new();
         let mut holds_kind = |at: usize| *known_kinds.entry(at).or_insert_with(|| quotes_kind(at));
         let mut known: HashMap<usize, f32> = HashMap::new();
@@ -174,6 +176,19 @@ mod tests {
         for question in ["When was Selma Aydin born?", "What is the name of the dog of Ines Okafor?"] {
             let (reply, _) = reply_from(&[text, BAKERY], question);
             assert!(matches!(reply, Reply::Closest(_) | Reply::Nothing), "{question}: {reply:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_another_name_is_no_answer() {
+        let prize = "The novelist Ingrid Vellacott has won the Aldermoor Prize for her third book. The jury praised its language. \
+            The prize is worth 50,000 leks.";
+        let entry = "Der Eintritt kostet für Erwachsene 9 Euro und für Kinder 4 Euro.";
+        for (text, question) in
+            [(prize, "Who won the Nobel Prize in chemistry?"), (entry, "Was kostet der Eintritt für Hunde?")]
+        {
+            let (reply, texts) = reply_from(&[text, BAKERY], question);
+            assert!(matches!(reply, Reply::Closest(_) | Reply::Nothing), "{question}: {texts:?}");
         }
     }
 

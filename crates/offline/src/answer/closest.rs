@@ -13,7 +13,9 @@ const MAX_SHOWN: usize = 3;
 /// Maximum number of bytes shown around the best line of a passage; a longer line is shown whole.
 const MAX_BYTES: usize = 420;
 /// Minimum share of the question in a near line and its surroundings.
-const MIN_SHARE: f32 = 0.18;
+const MIN_SHARE: f32 = 0.34;
+/// The same if the line or a heading above it contains a word of the question itself, not only in other words.
+const MIN_SHARE_VERBATIM: f32 = 0.18;
 /// Minimum probability of a near line that a model scored, whatever its share.
 const MIN_RECOGNIZED: f32 = 0.1;
 /// Minimum share of the best passage's score for another passage to be shown.
@@ -26,10 +28,12 @@ pub(super) fn closest(evidence: &Evidence<'_, '_>) -> Vec<Quote> {
         let mut pairs = evidence.direct[at].iter().zip(&evidence.question.terms);
         pairs.any(|(strength, term)| fits(*strength, term.role))
     };
-    let has_content_word = |at: usize| {
-        let headings = lines[at].headings.iter().copied();
-        headings.chain([at]).any(|line| has(line, |strength, role| strength > 0.0 && role != Role::Common))
+    let has_or_below = |at: usize, fits: fn(f32, Role) -> bool| {
+        lines[at].headings.iter().copied().chain([at]).any(|line| has(line, fits))
     };
+    let has_content_word =
+        |at: usize| has_or_below(at, |strength, role| strength > 0.0 && role != Role::Common);
+    let has_verbatim = |at: usize| has_or_below(at, |strength, role| strength >= 1.0 && role != Role::Common);
     let has_name_or_number =
         |at: usize| has(at, |strength, role| strength >= 1.0 && matches!(role, Role::Name | Role::Number));
     // The title among the properties of a document stands for its text.
@@ -53,7 +57,11 @@ pub(super) fn closest(evidence: &Evidence<'_, '_>) -> Vec<Quote> {
             (evidence.share(at) + 0.25 * direct + recognized, recognized, at)
         })
         .filter(|(_, recognized, at)| {
-            evidence.share(*at) >= MIN_SHARE || *recognized >= MIN_RECOGNIZED || has_name_or_number(*at)
+            let share = evidence.share(*at);
+            share >= MIN_SHARE
+                || share >= MIN_SHARE_VERBATIM && has_verbatim(*at)
+                || *recognized >= MIN_RECOGNIZED
+                || has_name_or_number(*at)
         })
         .map(|(score, _, at)| (score, text_of(at)))
         .collect();

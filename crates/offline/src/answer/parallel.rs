@@ -452,28 +452,29 @@ mod tests {
         }
     }
 
+    /// Checks how many values each line of a text has.
+    #[track_caller]
+    fn check_number_of_values(text: &str, question: &str, expected: &[usize]) {
+        let passages = [Passage { text, title: "", headings: &[] }];
+        let reading = Passages::read(question, &passages);
+        let parsed = reading.parse_question(question);
+        let counts: Vec<usize> = reading.lines.iter().map(|line| numbers(&parsed, line).len()).collect();
+        assert_eq!(counts, expected, "{question}");
+    }
+
     #[test]
     fn a_number_with_a_unit_is_a_value_even_if_it_could_be_a_year() {
         let text = "The Kestrel tower is 1850 feet high. The Heron tower is 1720 feet high, since 1999.";
         let (reply, quotes) = reply_from(&[text], "Which tower is higher, the Kestrel or the Heron?");
         assert!(matches!(reply, Reply::Answer(_) | Reply::Likely(_)), "{reply:?}");
         assert!(joined(&quotes).contains("1850 feet") && joined(&quotes).contains("1720 feet"), "{quotes:?}");
-        let (question, passages) = ("Which is higher?", [Passage { text, title: "", headings: &[] }]);
-        let reading = Passages::read(question, &passages);
-        let parsed = reading.parse_question(question);
-        let counts: Vec<usize> = reading.lines.iter().map(|line| numbers(&parsed, line).len()).collect();
-        assert_eq!(counts, [1, 1]);
+        check_number_of_values(text, "Which is higher?", &[1, 1]);
     }
 
     #[test]
     fn a_numeral_in_a_word_is_no_value() {
         let text = "甲药一般在www.a.cn出售。乙药一般在www.b.cn出售，每盒12.5元。";
-        let (question, passages) =
-            ("甲药和乙药的价格分别是多少？", [Passage { text, title: "", headings: &[] }]);
-        let reading = Passages::read(question, &passages);
-        let parsed = reading.parse_question(question);
-        let counts: Vec<usize> = reading.lines.iter().map(|line| numbers(&parsed, line).len()).collect();
-        assert_eq!(counts, [0, 1]);
+        check_number_of_values(text, "甲药和乙药的价格分别是多少？", &[0, 1]);
     }
 
     #[test]

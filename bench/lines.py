@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Which lines answer? Trains the trees of crates/offline/src/answer/trees.txt and says how right they are on sets they have not seen.
+"""Which lines answer? Trains the trees of crates/offline/src/answer and says how right they are on sets they have not seen.
 
-    bench/lines.py --graphloom BINARY --features BINARY [--folds 5] [--set NAME...] [--manuals FOLDER] [--trees FILE]
+    bench/lines.py --graphloom BINARY --features BINARY [--scorer FOLDER] [--folds 5] [--set NAME...] [--manuals FOLDER] [--trees FILE]
 
 --features is graphloom-bench-line-features. The sets are the folders of bench/lines and of bench/honesty/development, and those of
 bench/manuals, whose texts are kept in the folder that --manuals names, or in a temporary one. A folder of bench/lines has documents/
@@ -13,7 +13,8 @@ those about manuals, the paragraph with its answer, or the one with most of its 
 
 Prints, for the best line of each question, how many are right, and how many unanswerable questions get an answer, if at most 5, 8 and
 10 percent of the answerable questions may get a wrong line: by the log odds of the rules alone, and by the trees, of which each scores
-only sets that it was not trained on. With --trees, also writes the trees of all sets. Needs numpy and scikit-learn.
+only sets that it was not trained on. With --trees, also writes the trees of all sets: trees.txt or, with --scorer, the folder of a
+model that scores lines, trees_with_scores.txt. Needs numpy and scikit-learn, and an hour and a half with a model.
 """
 import argparse
 import concurrent.futures
@@ -124,15 +125,16 @@ def shortened(one: Question, chance: random.Random) -> Question | None:
     return dataclasses.replace(one, passages=passages)
 
 
-def compare_lines(features: str, asked: list[Question]) -> None:
-    """Sets the features of the compared lines of each question, and which of them are right."""
+def compare_lines(command: list[str], asked: list[Question]) -> list[str]:
+    """Sets the features of the compared lines of each question, and which of them are right. Returns the names of the features."""
     given = "".join(json.dumps({"question": one.text, "passages": one.passages}) + "\n" for one in asked)
-    printed = subprocess.run([features], input=given.encode(), stdout=subprocess.PIPE, check=True).stdout.splitlines()
+    printed = subprocess.run(command, input=given.encode(), stdout=subprocess.PIPE, check=True).stdout.splitlines()
     names, *rows = map(json.loads, printed)
     for one, lines in zip(asked, rows, strict=True):
         one.values = numpy.array([line["values"] for line in lines], numpy.float32).reshape(-1, len(names))
         held = [[re.search(part, collapsed(line["text"]), re.I | re.S) is not None for part in one.parts] for line in lines]
         one.right = numpy.array([bool(found) and sum(found) >= HALF * len(found) for found in held], bool)
+    return names
 
 
 def trained(asked: list[Question]) -> HistGradientBoostingClassifier:
@@ -188,6 +190,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphloom", required=True)
     parser.add_argument("--features", required=True, help="graphloom-bench-line-features")
+    parser.add_argument("--scorer", type=pathlib.Path, help="folder of a model that scores lines, as `graphloom model pull` makes it")
     parser.add_argument("--folds", type=int, default=5, help="parts of the sets, each scored by trees of the others (default: 5)")
     parser.add_argument("--set", action="append", help="these sets alone")
     parser.add_argument("--manuals", type=pathlib.Path, help="where downloaded packages are kept and found again")
@@ -209,13 +212,15 @@ def main() -> None:
         asked = [one for found in pool.map(lambda found: with_passages(graphloom, *found), sets) for one in found]
     chance = random.Random(0)
     short = [one for one in (shortened(one, chance) for one in asked if one.set not in manuals.TEXTS) if one]
-    compare_lines(features, [*asked, *short])
+    names = compare_lines([features, *([str(given.scorer)] if given.scorer else [])], [*asked, *short])
     answerable = sum(bool(one.parts) for one in asked)
     print(f"{len(sets)} sets, {answerable} answerable and {len(asked) - answerable} unanswerable questions, "
           f"{sum(len(one.right) for one in asked)} lines\n")
     print("| right / wrong / unanswerable answered | " + " | ".join(f"at most {limit:.0%} wrong" for limit in WRONG) + " |")
     print("|---" * (len(WRONG) + 1) + "|")
-    for name, odds in (("rules", [one.values[:, 0] for one in asked]), ("trees", cross_validated(asked, short, given.folds))):
+    alone = ("rules", "score") if given.scorer else ("rules",)
+    rated = [(name, [one.values[:, names.index(name)] for one in asked]) for name in alone]
+    for name, odds in (*rated, ("trees", cross_validated(asked, short, given.folds))):
         print(f"| {name} | " + " | ".join(summary(asked, odds)) + " |")
     if given.trees:
         given.trees.write_text(written(trained([*asked, *short])), encoding="utf-8")

@@ -1,17 +1,20 @@
 //! Prints the features of lines, from which `bench/lines.py` trains trees.
 //!
 //! ```text
-//! graphloom-bench-line-features < QUESTIONS
+//! graphloom-bench-line-features [SCORER] < QUESTIONS
 //! ```
 //!
 //! Standard input has a JSON object per line, with a `question` and its `passages`, best first, each with its `text`, `title` and
 //! `headings`. Prints the names of the features as a JSON list, and then for each question a JSON list of its compared lines, each
-//! with its `text`, including the lines that are quoted with it, and its features, `values`.
+//! with its `text`, including the lines that are quoted with it, and its features, `values`. `SCORER` is the folder of a model that
+//! scores lines, as `graphloom model pull` makes it; without it, the scores are 0.
 
 use std::io::{self, BufRead, BufWriter, Write};
 
 use anyhow::{Context, Result};
-use graphloom_offline::{LINE_FEATURES, Passage, line_features};
+use graphloom_core::SentenceScorer;
+use graphloom_offline::{LINE_FEATURES, Passage, Window, line_features, windows};
+use graphloom_providers::local::{LocalConfig, LocalScorer};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -28,24 +31,45 @@ struct Found {
     headings: Vec<String>,
 }
 
-fn main() -> Result<()> {
+#[tokio::main]
+async fn main() -> Result<()> {
+    let scorer = match std::env::args().nth(1) {
+        Some(folder) => Some(LocalScorer::open(LocalConfig::new("scorer", folder))?),
+        None => None,
+    };
     let mut out = BufWriter::new(io::stdout().lock());
     writeln!(out, "{}", json!(LINE_FEATURES))?;
     for (at, line) in io::stdin().lock().lines().enumerate() {
         let asked: Question =
             serde_json::from_str(&line?).with_context(|| format!("reading line {}", at + 1))?;
-        writeln!(out, "{}", described(&asked))?;
+        writeln!(out, "{}", described(&asked, scorer.as_ref()).await?)?;
     }
     Ok(out.flush()?)
 }
 
 /// Returns the compared lines of a question, each with its text and features.
-fn described(asked: &Question) -> Value {
+async fn described(asked: &Question, scorer: Option<&LocalScorer>) -> Result<Value> {
     let passages: Vec<Passage<'_>> = asked
         .passages
         .iter()
         .map(|found| Passage { text: &found.text, title: &found.title, headings: &found.headings })
         .collect();
-    let lines = line_features(&asked.question, &passages);
-    lines.into_iter().map(|line| json!({ "text": line.text, "values": line.values })).collect()
+    let scores = match scorer {
+        Some(scorer) => scored(&asked.question, &passages, scorer).await?,
+        None => Vec::new(),
+    };
+    let lines = line_features(&asked.question, &passages, &scores);
+    Ok(lines.into_iter().map(|line| json!({ "text": line.text, "values": line.values })).collect())
+}
+
+/// Returns the windows of the passages that may answer, with the scores of their sentences.
+async fn scored(
+    question: &str,
+    passages: &[Passage<'_>],
+    scorer: &LocalScorer,
+) -> Result<Vec<(Window, Vec<f32>)>> {
+    let windows = windows(question, passages, scorer.is_multilingual());
+    let sentences: Vec<Vec<String>> = windows.iter().map(|window| window.sentences.clone()).collect();
+    let scores = scorer.score(question, &sentences).await?;
+    Ok(windows.into_iter().zip(scores).collect())
 }

@@ -10,6 +10,7 @@ use super::matcher::Matcher;
 use super::question::{ParsedQuestion, Role, Term};
 use super::roots::Roots;
 use super::rows::has_labels;
+use super::scored::{self, Window};
 use super::turns::Turn;
 use super::words::{BEFORE_PLACES, GENERIC_NOUNS, PERSONAL, PRONOUNS, any_word, is_time};
 use crate::languages::Language;
@@ -175,6 +176,17 @@ impl<'r, 'a> Evidence<'r, 'a> {
         };
         evidence.look_around();
         evidence
+    }
+
+    /// Like [`of`](Self::of), with the scores of a model.
+    ///
+    /// - `scores`: windows with the scores of their sentences; empty without a model.
+    pub(super) fn scored(
+        reading: &'r Passages<'a>,
+        question: &'r ParsedQuestion,
+        scores: &[(Window, Vec<f32>)],
+    ) -> Self {
+        Self { scores: scored::of_lines(reading.lines.len(), scores), ..Self::of(reading, question) }
     }
 
     /// Returns the matches by parts of words.

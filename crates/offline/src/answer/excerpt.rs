@@ -25,9 +25,6 @@ const MIN_GAIN: f32 = 0.02;
 /// are no answer.
 const MIN_EXPECTED: f32 = 0.7;
 const MIN_LIKELIEST: f32 = 0.45;
-/// The same if a model scored lines.
-const MIN_EXPECTED_SCORED: f32 = 0.32;
-const MIN_LIKELIEST_SCORED: f32 = 0.18;
 /// Probability from which a line that meets all conditions for an answer is quoted alone.
 const MIN_OF_ANSWER: f32 = 0.5;
 
@@ -56,12 +53,9 @@ impl Evidence<'_, '_> {
     ///
     /// - `anchors`: the lines that may answer; an excerpt contains at least one of them.
     pub(super) fn likeliest_excerpt(&self, anchors: &[usize]) -> Option<Excerpt> {
-        let (expected, likeliest) = match self.is_scored() {
-            true => (MIN_EXPECTED_SCORED, MIN_LIKELIEST_SCORED),
-            false => (MIN_EXPECTED, MIN_LIKELIEST),
-        };
-        self.best_excerpt(anchors)
-            .filter(|best| best.expected >= expected && probability(self.odds(best.likeliest)) >= likeliest)
+        self.best_excerpt(anchors).filter(|best| {
+            best.expected >= MIN_EXPECTED && probability(self.odds(best.likeliest)) >= MIN_LIKELIEST
+        })
     }
 
     /// Returns the shortest excerpt that is sure to contain the answer or, if there is none, the likeliest.

@@ -84,6 +84,12 @@ pub const LINE_FEATURES: &[&str] = &[
     "two_steps",
     "unspaced",
     "next_holds_type",
+    // Without a model that scores lines, these are 0.
+    "score",
+    "score_behind",
+    "score_ahead",
+    "score_around",
+    "quoted_score",
 ];
 
 /// Number of new words above which more do not matter.
@@ -203,6 +209,12 @@ impl Evidence<'_, '_> {
             number(super::several::describes_by_another(&question.lower)),
             number(has_no_spaces(line.text)),
             next.map_or(0.0, |next| holds(next, None)),
+            self.score_of([at]),
+            self.score_of([at]) - self.score_of(0..lines.len()),
+            self.score_of([at])
+                - self.score_of((0..lines.len()).filter(|other| lines[*other].text != line.text)),
+            self.score_of((start..end).filter(|other| *other != at)),
+            self.score_of(quoted),
         ]
     }
 }

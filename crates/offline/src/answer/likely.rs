@@ -4,7 +4,7 @@
 //! parts of words, in a line and its surroundings, the lead of the line and its passage over others, the length of the line and the
 //! rank of the passage. Their weights come from a logistic regression on 5,500 questions in eleven languages about manuals,
 //! handbooks, laws, recipes, minutes, chats and novels, and from `bench/honesty/development`. One in six has no answer in its texts.
-//! They are combined with the score of a model, if there is one, or are one of the features of the [trees](super::trees).
+//! They are one of the features of the [trees](super::trees), which estimate the probability.
 
 use std::collections::HashSet;
 
@@ -20,11 +20,11 @@ const MAX_LINES: usize = 16;
 /// Minimum share of the question in a candidate line.
 const MIN_SHARE: f32 = 0.15;
 /// Minimum log odds of a line that meets all conditions for an answer.
-const MIN_OF_ANSWER: Minimum = Minimum { by_trees: -0.5, by_scores: -1.5 };
+const MIN_OF_ANSWER: f32 = -0.5;
 /// The same of a line that is clear, and of the best of several sentences that answer together.
-const MIN_OF_CLEAR: Minimum = Minimum { by_trees: -2.0, by_scores: -3.0 };
+const MIN_OF_CLEAR: f32 = -2.0;
 /// The same in a conversation turn.
-const MIN_OF_TURN: Minimum = Minimum { by_trees: -0.5, by_scores: -1.0 };
+const MIN_OF_TURN: f32 = -0.5;
 /// Share of the question from which a line that is an answer by the rules is clear.
 const NEARLY_ALL: f32 = 0.95;
 /// For a two-step question: the minimum share, without names, that a line must contain itself, and the minimum lead of its
@@ -40,14 +40,6 @@ const UNKNOWN: f32 = 2.0;
 const MANY: usize = 10;
 /// Log odds if all features are 0.
 const BASE: f32 = -3.84;
-
-/// The log odds from which a line may answer.
-pub(super) struct Minimum {
-    /// If the trees estimate them.
-    pub(super) by_trees: f32,
-    /// If they include the scores of a model.
-    pub(super) by_scores: f32,
-}
 
 /// Returns the probability of log odds.
 pub(super) fn probability(odds: f32) -> f32 {
@@ -74,23 +66,17 @@ impl Evidence<'_, '_> {
     /// True if a line that meets all conditions for an answer is likely enough.
     pub(super) fn may_answer(&self, at: usize) -> bool {
         match self.turn_with(at) {
-            Some(turn) => self.is_enough(self.odds_of_turn(turn), &MIN_OF_TURN),
-            None if self.is_clear(at) => self.is_enough(self.odds(at), &MIN_OF_CLEAR),
-            None => self.is_enough(self.odds(at), &MIN_OF_ANSWER),
+            Some(turn) => self.odds_of_turn(turn) >= MIN_OF_TURN,
+            None if self.is_clear(at) => self.odds(at) >= MIN_OF_CLEAR,
+            None => self.odds(at) >= MIN_OF_ANSWER,
         }
-    }
-
-    /// True if log odds are at least the minimum.
-    pub(super) fn is_enough(&self, odds: f32, minimum: &Minimum) -> bool {
-        odds >= if self.is_scored() { minimum.by_scores } else { minimum.by_trees }
     }
 
     /// True if several sentences may answer: at least one of them must not be quite unlikely to. Lists and rows always may, and a
     /// single line was judged by [`may_answer`](Self::may_answer).
     pub(super) fn may_answer_together(&self, lines: &[usize]) -> bool {
         let is_likely_enough = |at: &usize| {
-            self.reading.lines[*at].form != LineForm::Prose
-                || self.is_enough(self.odds_of_line(*at), &MIN_OF_CLEAR)
+            self.reading.lines[*at].form != LineForm::Prose || self.odds_of_line(*at) >= MIN_OF_CLEAR
         };
         lines.len() == 1 || lines.iter().any(is_likely_enough)
     }

@@ -124,8 +124,7 @@ pub fn reply_with_scores(question: &str, passages: &[Passage<'_>], scores: &[(Wi
     if parsed.terms.is_empty() {
         return Reply::Nothing;
     }
-    let evidence =
-        Evidence { scores: scored::of_lines(reading.lines.len(), scores), ..Evidence::of(&reading, &parsed) };
+    let evidence = Evidence::scored(&reading, &parsed, scores);
     if let Some(surnames) = first_names::requested_surnames(question) {
         return match first_names::line(&reading, &surnames) {
             Some(line) => Reply::Answer(quotes(&evidence, &[line])),

@@ -1,12 +1,11 @@
 //! Windows of consecutive lines, for a model that scores how well each line answers.
 //!
 //! Rules find the lines with most of the question. The model reads windows around them together with the question, so that it
-//! also recognizes an answer in other words. Its scores and the estimate of the rules together give the odds of a line.
+//! also recognizes an answer in other words. Its scores are features of the [trees](super::trees), which give the odds of a line.
 
 use super::evidence::{Evidence, Passages};
 use super::likely::probability;
 use super::lines::{LineForm, window_around};
-use super::turns::Turn;
 use super::{BOTH_STEPS, MAX_PASSAGES, Passage};
 use crate::languages::Language;
 
@@ -15,20 +14,15 @@ const MAX_WINDOWS: usize = 16;
 /// Maximum number of bytes of a window, about 160 tokens. A longer line is a window of its own.
 const MAX_BYTES: usize = 640;
 
-/// Weight of the log odds by the rules beside the score. It was chosen with questions about manuals, handbooks, blogs and stories, of
-/// which about one in ten gets a wrong answer.
-const OF_RULES: f32 = 0.7;
-/// Maximum of the log odds by the rules and of the score, and of their negatives.
-const MAX_ODDS: f32 = 8.0;
+/// Maximum of a score and of its negative, which is also the score of a line in no window.
+const MAX_SCORE: f32 = 8.0;
 /// Score below which a line is no answer, whatever the rules find.
 const REFUTED: f32 = -3.0;
 
 /// Maximum number of lines around which excerpts are made.
 const MAX_ANCHORS: usize = 16;
-/// Minimum expected number of answering lines in an excerpt that answers by its scores.
-const MIN_EXPECTED: f32 = 0.7;
-/// Minimum lead of such an excerpt over the lines that answer by the rules.
-const MIN_AHEAD: f32 = 0.3;
+/// Minimum lead, in expected answering lines, of the likeliest excerpt over lines that answer by the rules, to replace them.
+const MIN_AHEAD: f32 = 0.2;
 
 /// Consecutive lines of a passage, which a model scores.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,12 +80,6 @@ fn by_value(lines: impl Iterator<Item = usize>, value: impl Fn(usize) -> f32) ->
     valued.into_iter().map(|(_, at)| at)
 }
 
-/// Combines the log odds by the rules with the score of a model, if there is one.
-fn with_score(by_rules: f32, score: Option<f32>) -> f32 {
-    let Some(score) = score else { return by_rules };
-    OF_RULES * by_rules.clamp(-MAX_ODDS, MAX_ODDS) + score.clamp(-MAX_ODDS, MAX_ODDS)
-}
-
 /// Returns the score of each line; `None` for a line in no window.
 ///
 /// - `scores`: windows with the scores of their sentences.
@@ -111,27 +99,26 @@ impl Evidence<'_, '_> {
         self.scores.iter().any(Option::is_some)
     }
 
-    /// Returns the log odds that a line answers: by the model that scored lines and the rules, or by the trees.
-    pub(super) fn odds(&self, at: usize) -> f32 {
-        match self.is_scored() {
-            true => with_score(self.odds_by_rules(at), self.scores[at]),
-            false => self.estimate(at),
-        }
-    }
-
-    /// Returns the log odds that a conversation turn answers: by its best score and the rules, or by its best line.
-    pub(super) fn odds_of_turn(&self, turn: &Turn) -> f32 {
+    /// Returns the highest score of lines; 0 if no model scored lines.
+    pub(super) fn score_of(&self, lines: impl IntoIterator<Item = usize>) -> f32 {
         if !self.is_scored() {
-            return turn.lines.clone().map(|at| self.estimate(at)).fold(f32::MIN, f32::max);
+            return 0.0;
         }
-        let best = turn.lines.clone().filter_map(|at| self.scores[at]).max_by(f32::total_cmp);
-        with_score(self.turn_odds_by_rules(turn), best)
+        lines.into_iter().filter_map(|at| self.scores[at]).fold(-MAX_SCORE, f32::max).min(MAX_SCORE)
     }
 
     /// True if a model scored some of the lines, and none of them as a possible answer.
     pub(super) fn is_refuted(&self, lines: &[usize]) -> bool {
         let mut scores = lines.iter().filter_map(|at| self.scores[*at]).peekable();
         scores.peek().is_some() && scores.all(|score| score < REFUTED)
+    }
+
+    /// Returns the lines with the highest scores, highest first; none if no model scored lines.
+    ///
+    /// - `limit`: maximum number of lines.
+    pub(super) fn best_scored(&self, limit: usize) -> impl Iterator<Item = usize> {
+        let scored = (0..self.scores.len()).filter(|at| self.scores[*at].is_some());
+        by_value(scored, |at| self.score_of([at])).take(limit)
     }
 
     /// Returns the lines that may answer by their scores, likeliest first.
@@ -146,8 +133,8 @@ impl Evidence<'_, '_> {
         by_value((0..self.scores.len()).filter(fits), |at| self.odds(at)).take(MAX_ANCHORS).collect()
     }
 
-    /// Returns the excerpt that most likely contains the answer by its scores. `None` if no model scored lines, or if it is not
-    /// likely enough, or hardly likelier than the lines that answer by the rules.
+    /// Returns the excerpt that most likely contains the answer. `None` if no model scored lines, or if it is not likely enough, or
+    /// hardly likelier than the lines that answer by the rules.
     ///
     /// - `answer`: the lines that answer by the rules.
     /// - `two_steps`, `compares`: as in [`likeliest`](Self::likeliest).
@@ -160,10 +147,9 @@ impl Evidence<'_, '_> {
         if !self.is_scored() {
             return None;
         }
-        let excerpt = self.best_excerpt(&self.anchors(two_steps, compares))?;
+        let excerpt = self.likeliest_excerpt(&self.anchors(two_steps, compares))?;
         let by_rules: f32 = answer.iter().map(|at| probability(self.odds(*at))).sum();
-        (excerpt.expected >= MIN_EXPECTED && excerpt.expected >= by_rules + MIN_AHEAD)
-            .then(|| excerpt.whole(self))
+        (excerpt.expected >= by_rules + MIN_AHEAD).then(|| excerpt.whole(self))
     }
 }
 

@@ -3,12 +3,14 @@
 //! Single facts about a line say little: a date counts for much in an answer to `when`, and for nothing in one to `who`. The trees
 //! were trained as `bench/lines.py` does, on the questions in `bench/lines`, `bench/honesty/development` and `bench/manuals`.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use super::evidence::Evidence;
 use super::features::LINE_FEATURES;
 use super::lines::LineForm;
-use super::{MAX_PASSAGES, Passage, Passages, whole};
+use super::turns::Turn;
+use super::{MAX_PASSAGES, Passage, Passages, Window, whole};
 
 /// Maximum number of lines that are compared: those with most of the question.
 const MAX_CANDIDATES: usize = 40;
@@ -30,6 +32,10 @@ struct Trees {
 }
 
 static TREES: LazyLock<Trees> = LazyLock::new(|| Trees::read(include_str!("trees.txt")));
+
+/// The trees for lines that a model scored.
+static TREES_WITH_SCORES: LazyLock<Trees> =
+    LazyLock::new(|| Trees::read(include_str!("trees_with_scores.txt")));
 
 impl Trees {
     /// Reads the base on the first line and a tree on each other: `FEATURE:THRESHOLD` before its two branches, and `=VALUE` for a
@@ -91,35 +97,50 @@ pub struct LineFeatures {
     pub values: Vec<f32>,
 }
 
-/// Returns the features of the lines with most of the question, for training.
+/// Returns the features of the lines with most of the question, and of those with the highest scores, for training.
 ///
 /// - `passages`: best first; only the first [`MAX_PASSAGES`] are read.
-pub fn line_features(question: &str, passages: &[Passage<'_>]) -> Vec<LineFeatures> {
+/// - `scores`: the [`windows`](super::windows) of the same question and passages, each with a number for each of its sentences; empty
+///   without a model that scores lines.
+pub fn line_features(
+    question: &str,
+    passages: &[Passage<'_>],
+    scores: &[(Window, Vec<f32>)],
+) -> Vec<LineFeatures> {
     let passages = &passages[..passages.len().min(MAX_PASSAGES)];
     let reading = Passages::read(question, passages);
     let parsed = reading.parse_question(question);
     if parsed.terms.is_empty() {
         return Vec::new();
     }
-    let evidence = Evidence::of(&reading, &parsed);
+    let evidence = Evidence::scored(&reading, &parsed, scores);
     let of_line = |at: usize| {
         let texts: Vec<&str> = whole(&evidence, at).into_iter().map(|at| reading.lines[at].text).collect();
         LineFeatures { text: texts.join("\n"), values: evidence.features(at) }
     };
-    evidence.compared().map(of_line).collect()
+    let mut lines: Vec<usize> = evidence.compared().chain(evidence.best_scored(MAX_CANDIDATES)).collect();
+    let mut seen = BTreeSet::new();
+    lines.retain(|at| seen.insert(*at));
+    lines.into_iter().map(of_line).collect()
 }
 
 impl Evidence<'_, '_> {
-    /// Returns the log odds that a line answers, by the trees.
-    pub(super) fn estimate(&self, at: usize) -> f32 {
+    /// Returns the log odds that a line answers.
+    pub(super) fn odds(&self, at: usize) -> f32 {
         if let Some(known) = self.estimates.borrow().get(&at) {
             return *known;
         }
         let features = self.features(at);
         debug_assert_eq!(features.len(), LINE_FEATURES.len());
-        let estimate = TREES.estimate(&features);
+        let trees = if self.is_scored() { &TREES_WITH_SCORES } else { &TREES };
+        let estimate = trees.estimate(&features);
         self.estimates.borrow_mut().insert(at, estimate);
         estimate
+    }
+
+    /// Returns the log odds that a conversation turn answers: those of its best line.
+    pub(super) fn odds_of_turn(&self, turn: &Turn) -> f32 {
+        turn.lines.clone().map(|at| self.odds(at)).fold(f32::MIN, f32::max)
     }
 
     /// Returns the lines that are compared, those with most of the question first.
@@ -154,6 +175,7 @@ impl Evidence<'_, '_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::windows;
     use super::*;
 
     #[test]
@@ -166,11 +188,36 @@ mod tests {
 
     #[test]
     fn the_trees_read_known_features_only() {
-        assert!(!TREES.trees.is_empty());
-        for node in TREES.trees.iter().flatten() {
-            if let Node::Split { feature, .. } = node {
-                assert!(*feature < LINE_FEATURES.len());
+        for trees in [&TREES, &TREES_WITH_SCORES] {
+            assert!(!trees.trees.is_empty());
+            for node in trees.trees.iter().flatten() {
+                if let Node::Split { feature, .. } = node {
+                    assert!(*feature < LINE_FEATURES.len());
+                }
             }
         }
+    }
+
+    #[test]
+    fn the_scores_of_a_model_are_among_the_features() {
+        let text = "The depot of Arnbury opens at seven. Parcels stay on the shelf for nine days.";
+        let passages = [Passage { text, title: "", headings: &[] }];
+        let question = "How long does the depot keep parcels?";
+        let score = |sentence: &String| if sentence.contains("nine") { 5.0 } else { -6.0 };
+        let scores: Vec<(Window, Vec<f32>)> = windows(question, &passages, false)
+            .into_iter()
+            .map(|window| (window.clone(), window.sentences.iter().map(score).collect()))
+            .collect();
+        let at = |name: &str| LINE_FEATURES.iter().position(|feature| *feature == name).unwrap_or_default();
+        let scored = line_features(question, &passages, &scores);
+        let of = |lines: &[LineFeatures], word: &str, name: &str| {
+            let line = lines.iter().find(|line| line.text.starts_with(word));
+            line.map(|line| line.values[at(name)])
+        };
+        assert_eq!(of(&scored, "Parcels", "score"), Some(5.0));
+        assert_eq!(of(&scored, "Parcels", "score_ahead"), Some(11.0));
+        assert_eq!(of(&scored, "The depot", "score_behind"), Some(-11.0));
+        assert_eq!(of(&scored, "The depot", "score_around"), Some(5.0));
+        assert_eq!(of(&line_features(question, &passages, &[]), "Parcels", "score"), Some(0.0));
     }
 }

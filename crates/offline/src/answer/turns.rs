@@ -8,7 +8,6 @@ use std::ops::Range;
 
 use super::evidence::Evidence;
 use super::kinds;
-use super::likely::Minimum;
 use super::lines::{Line, LineForm};
 use super::question::{AnswerType, Role};
 use super::words::is_report;
@@ -24,7 +23,7 @@ const TAKES_PART: f32 = 0.75;
 /// Maximum number of candidate turns, those that contain most of the question.
 const MAX_TURNS: usize = 12;
 /// Minimum log odds of a returned turn.
-const MIN_OF_LIKELY: Minimum = Minimum { by_trees: 0.0, by_scores: -0.7 };
+const MIN_OF_LIKELY: f32 = 0.0;
 /// Maximum length of a turn, in bytes; a longer one, such as a letter, is read as prose.
 const MAX_BYTES: usize = 600;
 /// Maximum number of bytes of the reply to a question outside of conversations; its first sentence is always quoted.
@@ -58,7 +57,7 @@ impl Evidence<'_, '_> {
         let (sum, best) = likely.map(odds).max_by(|one, other| {
             one.0.total_cmp(&other.0).then(other.1.lines.start.cmp(&one.1.lines.start))
         })?;
-        self.is_enough(sum, &MIN_OF_LIKELY).then(|| (sum, self.with_reply(best.lines.clone())))
+        (sum >= MIN_OF_LIKELY).then(|| (sum, self.with_reply(best.lines.clone())))
     }
 
     /// Returns the reply to a line that asks: the following sentences of a paragraph or, in a conversation, the next turn. If a

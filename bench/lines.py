@@ -14,7 +14,8 @@ those about manuals, the paragraph with its answer, or the one with most of its 
 Prints, for the best line of each question, how many are right, and how many unanswerable questions get an answer, if at most 5, 8 and
 10 percent of the answerable questions may get a wrong line: by the log odds of the rules alone, and by the trees, of which each scores
 only sets that it was not trained on. With --trees, also writes the trees of all sets: trees.txt or, with --scorer, the folder of a
-model that scores lines, trees_with_scores.txt. Needs numpy and scikit-learn, and an hour and a half with a model.
+model that scores lines, trees_with_scores.txt. Needs numpy and scikit-learn. With a model it takes far longer, because
+the model reads the passages of all questions.
 """
 import argparse
 import concurrent.futures

@@ -12,8 +12,7 @@
 use std::io::{self, BufRead, BufWriter, Write};
 
 use anyhow::{Context, Result};
-use graphloom_core::SentenceScorer;
-use graphloom_offline::{LINE_FEATURES, Passage, Window, line_features, windows};
+use graphloom_offline::{LINE_FEATURES, Passage, line_features, scores};
 use graphloom_providers::local::{LocalConfig, LocalScorer};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -55,21 +54,9 @@ async fn described(asked: &Question, scorer: Option<&LocalScorer>) -> Result<Val
         .map(|found| Passage { text: &found.text, title: &found.title, headings: &found.headings })
         .collect();
     let scores = match scorer {
-        Some(scorer) => scored(&asked.question, &passages, scorer).await?,
+        Some(scorer) => scores(scorer, &asked.question, &passages).await?,
         None => Vec::new(),
     };
     let lines = line_features(&asked.question, &passages, &scores);
     Ok(lines.into_iter().map(|line| json!({ "text": line.text, "values": line.values })).collect())
-}
-
-/// Returns the windows of the passages that may answer, with the scores of their sentences.
-async fn scored(
-    question: &str,
-    passages: &[Passage<'_>],
-    scorer: &LocalScorer,
-) -> Result<Vec<(Window, Vec<f32>)>> {
-    let windows = windows(question, passages, scorer.is_multilingual());
-    let sentences: Vec<Vec<String>> = windows.iter().map(|window| window.sentences.clone()).collect();
-    let scores = scorer.score(question, &sentences).await?;
-    Ok(windows.into_iter().zip(scores).collect())
 }

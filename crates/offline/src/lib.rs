@@ -29,7 +29,7 @@ mod word_lists_tests;
 
 pub use answer::{
     DefinitionQuestion, LINE_FEATURES, LineFeatures, MAX_PASSAGES, Passage, Quote, Reply, Window,
-    line_features, looked_for, reply, reply_with_scores, sentence_about, windows,
+    line_features, looked_for, reply, reply_with_scores, scores, sentence_about,
 };
 pub use claims::claims;
 pub use claims::{HEAD, date_in, has_one_holder, office_named, offices_of};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use graphloom_core::{SentenceScorer, Span};
+use graphloom_core::Span;
 use serde::{Deserialize, Serialize};
 
 use super::calls::QueryCost;
@@ -17,7 +17,7 @@ use super::wording::Language;
 use super::{Answer, QueryError, QueryNote, Question, Retrieval, overview, reports};
 use crate::Engine;
 use crate::extract::is_boilerplate;
-use graphloom_offline::{Intent, Passage, Quote, Reply, Window};
+use graphloom_offline::{Intent, Passage, Quote, Reply};
 use graphloom_text::{Joint, is_about_rights, is_list_item, is_prose, joint, sentences};
 
 /// Maximum number of claims in an answer as of a date, and of sentences that state each.
@@ -111,7 +111,7 @@ pub(super) async fn answer(
         })
         .collect();
     let scores = match &engine.models.sentence_scorer {
-        Some(scorer) => score(scorer.as_ref(), text, &passages).await?,
+        Some(scorer) => graphloom_offline::scores(scorer.as_ref(), text, &passages).await?,
         None => Vec::new(),
     };
     match graphloom_offline::reply_with_scores(text, &passages, &scores) {
@@ -138,21 +138,6 @@ pub(super) async fn answer(
         }
         Reply::Nothing => not_found(engine, question, retrieval, on_delta).await,
     }
-}
-
-/// Returns the windows of the passages that may answer, with the scores of their sentences.
-async fn score(
-    scorer: &dyn SentenceScorer,
-    question: &str,
-    passages: &[Passage<'_>],
-) -> Result<Vec<(Window, Vec<f32>)>, QueryError> {
-    let windows = graphloom_offline::windows(question, passages, scorer.is_multilingual());
-    let sentences: Vec<Vec<String>> = windows.iter().map(|window| window.sentences.clone()).collect();
-    if sentences.is_empty() {
-        return Ok(Vec::new());
-    }
-    let scores = scorer.score(question, &sentences).await?;
-    Ok(windows.into_iter().zip(scores).collect())
 }
 
 /// Drafts the claims that held at the date of the question, with the sentences that state them. Returns `None` if no claim

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::scored::windows;
 use super::*;
 
 /// Parts of questions and texts: words with a special meaning, letters whose case has another length, and marks.

@@ -19,12 +19,10 @@ use super::question::Role;
 const MAX_LINES: usize = 16;
 /// Minimum share of the question in a candidate line.
 const MIN_SHARE: f32 = 0.15;
-/// Minimum log odds of a line that meets all conditions for an answer.
+/// Minimum log odds of a line, or of its turn in a conversation, that meets all conditions for an answer.
 const MIN_OF_ANSWER: f32 = -0.5;
-/// The same of a line that is clear, and of the best of several sentences that answer together.
+/// The same of a line outside of conversations that is clear, and of the best of several sentences that answer together.
 const MIN_OF_CLEAR: f32 = -2.0;
-/// The same in a conversation turn.
-const MIN_OF_TURN: f32 = -0.5;
 /// Share of the question from which a line that is an answer by the rules is clear.
 const NEARLY_ALL: f32 = 0.95;
 /// For a two-step question: the minimum share, without names, that a line must contain itself, and the minimum lead of its
@@ -65,11 +63,8 @@ impl Evidence<'_, '_> {
 
     /// True if a line that meets all conditions for an answer is likely enough.
     pub(super) fn may_answer(&self, at: usize) -> bool {
-        match self.turn_with(at) {
-            Some(turn) => self.odds_of_turn(turn) >= MIN_OF_TURN,
-            None if self.is_clear(at) => self.odds(at) >= MIN_OF_CLEAR,
-            None => self.odds(at) >= MIN_OF_ANSWER,
-        }
+        let is_clear = self.turn_with(at).is_none() && self.is_clear(at);
+        self.odds_of_line(at) >= if is_clear { MIN_OF_CLEAR } else { MIN_OF_ANSWER }
     }
 
     /// True if several sentences may answer: at least one of them must not be quite unlikely to. Lists and rows always may, and a

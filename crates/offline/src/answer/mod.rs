@@ -54,7 +54,7 @@ use how_to::Section;
 use judge::LineScore;
 use lines::LineForm;
 use question::{AnswerType, ParsedQuestion, Role};
-pub use scored::{Window, windows};
+pub use scored::{Window, scores};
 pub use trees::{LineFeatures, line_features};
 
 /// Maximum number of passages read; callers pass the best first.
@@ -116,7 +116,7 @@ pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
 
 /// Like [`reply`], with the log odds by a model that lines answer.
 ///
-/// - `scores`: the [`windows`] of the same question and passages, each with a number for each of its sentences.
+/// - `scores`: the [`scores`] of the same question and passages.
 pub fn reply_with_scores(question: &str, passages: &[Passage<'_>], scores: &[(Window, Vec<f32>)]) -> Reply {
     let passages = &passages[..passages.len().min(MAX_PASSAGES)];
     let reading = Passages::read(question, passages);

@@ -8,6 +8,7 @@ use super::likely::probability;
 use super::lines::{LineForm, window_around};
 use super::{BOTH_STEPS, MAX_PASSAGES, Passage};
 use crate::languages::Language;
+use graphloom_core::{ModelError, SentenceScorer};
 
 /// Maximum number of windows.
 const MAX_WINDOWS: usize = 16;
@@ -33,12 +34,29 @@ pub struct Window {
     lines: Vec<Option<usize>>,
 }
 
-/// Returns the windows of `passages` that may answer `question`, for [`reply_with_scores`](super::reply_with_scores).
+/// Returns the windows of `passages` that may answer `question`, each with the log odds of its sentences by a model, for
+/// [`reply_with_scores`](super::reply_with_scores); empty if the model has not learned the language of the question.
 ///
 /// - `passages`: best first; only the first [`MAX_PASSAGES`] are read.
+pub async fn scores(
+    scorer: &dyn SentenceScorer,
+    question: &str,
+    passages: &[Passage<'_>],
+) -> Result<Vec<(Window, Vec<f32>)>, ModelError> {
+    let windows = windows(question, passages, scorer.is_multilingual());
+    let sentences: Vec<Vec<String>> = windows.iter().map(|window| window.sentences.clone()).collect();
+    if sentences.is_empty() {
+        return Ok(Vec::new());
+    }
+    let scores = scorer.score(question, &sentences).await?;
+    Ok(windows.into_iter().zip(scores).collect())
+}
+
+/// Returns the windows of `passages` that may answer `question`.
+///
 /// - `is_multilingual`: whether the model has learned other languages than English. If not, a question in another language has no
 ///   windows.
-pub fn windows(question: &str, passages: &[Passage<'_>], is_multilingual: bool) -> Vec<Window> {
+pub(super) fn windows(question: &str, passages: &[Passage<'_>], is_multilingual: bool) -> Vec<Window> {
     let passages = &passages[..passages.len().min(MAX_PASSAGES)];
     let reading = Passages::read(question, passages);
     if reading.language != Language::English && !is_multilingual {
@@ -157,6 +175,7 @@ impl Evidence<'_, '_> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use super::super::test_support::scores_of;
     use super::super::{Reply, reply_with_scores};
     use super::*;
 
@@ -171,12 +190,7 @@ mod tests {
     /// Returns the reply if a model gives this score to sentences with `word`, and -6 to all others.
     fn reply_if(word: &str, score: f32) -> (Reply, String) {
         let passages = passages(&[DEPOT]);
-        let score_of = |sentence: &String| if sentence.contains(word) { score } else { -6.0 };
-        let scores: Vec<(Window, Vec<f32>)> = windows(QUESTION, &passages, false)
-            .into_iter()
-            .map(|window| (window.clone(), window.sentences.iter().map(score_of).collect()))
-            .collect();
-        let reply = reply_with_scores(QUESTION, &passages, &scores);
+        let reply = reply_with_scores(QUESTION, &passages, &scores_of(QUESTION, &passages, word, score));
         let quotes = match &reply {
             Reply::Answer(quotes) | Reply::Likely(quotes) | Reply::Closest(quotes) => quotes.as_slice(),
             Reply::Nothing => &[],

@@ -1,6 +1,7 @@
 //! Helpers for the tests of several modules.
 
-use super::{Passage, Reply, reply};
+use super::scored::windows;
+use super::{Passage, Reply, Window, reply};
 
 /// Returns the reply to a question from texts without titles, and the texts that it quotes.
 pub(super) fn reply_from<'a>(texts: &[&'a str], question: &str) -> (Reply, Vec<&'a str>) {
@@ -60,4 +61,19 @@ pub(super) fn check_reply_of(text: &str, question: &str, expected: Option<&[&str
         Reply::Likely(_) | Reply::Closest(_) | Reply::Nothing => None,
     };
     assert_eq!(found.as_deref().map(joined), expected.map(joined), "{question}: {reply:?}");
+}
+
+/// Returns the scores by a model that gives `score` to sentences with `word`, and -6 to all others.
+pub(super) fn scores_of(
+    question: &str,
+    passages: &[Passage<'_>],
+    word: &str,
+    score: f32,
+) -> Vec<(Window, Vec<f32>)> {
+    let score_of = |sentence: &String| if sentence.contains(word) { score } else { -6.0 };
+    let scored = |window: Window| {
+        let scores = window.sentences.iter().map(score_of).collect();
+        (window, scores)
+    };
+    windows(question, passages, false).into_iter().map(scored).collect()
 }

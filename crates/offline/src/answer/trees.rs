@@ -100,8 +100,7 @@ pub struct LineFeatures {
 /// Returns the features of the lines with most of the question, and of those with the highest scores, for training.
 ///
 /// - `passages`: best first; only the first [`MAX_PASSAGES`] are read.
-/// - `scores`: the [`windows`](super::windows) of the same question and passages, each with a number for each of its sentences; empty
-///   without a model that scores lines.
+/// - `scores`: the [`scores`](super::scores) of the same question and passages; empty without a model that scores lines.
 pub fn line_features(
     question: &str,
     passages: &[Passage<'_>],
@@ -175,7 +174,7 @@ impl Evidence<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::windows;
+    use super::super::test_support::scores_of;
     use super::*;
 
     #[test]
@@ -203,13 +202,8 @@ mod tests {
         let text = "The depot of Arnbury opens at seven. Parcels stay on the shelf for nine days.";
         let passages = [Passage { text, title: "", headings: &[] }];
         let question = "How long does the depot keep parcels?";
-        let score = |sentence: &String| if sentence.contains("nine") { 5.0 } else { -6.0 };
-        let scores: Vec<(Window, Vec<f32>)> = windows(question, &passages, false)
-            .into_iter()
-            .map(|window| (window.clone(), window.sentences.iter().map(score).collect()))
-            .collect();
         let at = |name: &str| LINE_FEATURES.iter().position(|feature| *feature == name).unwrap_or_default();
-        let scored = line_features(question, &passages, &scores);
+        let scored = line_features(question, &passages, &scores_of(question, &passages, "nine", 5.0));
         let of = |lines: &[LineFeatures], word: &str, name: &str| {
             let line = lines.iter().find(|line| line.text.starts_with(word));
             line.map(|line| line.values[at(name)])

@@ -54,10 +54,10 @@ impl Evidence<'_, '_> {
         turns.sort_by(|one, other| other.share.total_cmp(&one.share));
         let odds = |turn| (self.odds_of_turn(turn), turn);
         let likely = turns.iter().copied().take(MAX_TURNS).take_while(|turn| turn.share >= MIN_SHARE);
-        let (sum, best) = likely.map(odds).max_by(|one, other| {
+        let (odds, best) = likely.map(odds).max_by(|one, other| {
             one.0.total_cmp(&other.0).then(other.1.lines.start.cmp(&one.1.lines.start))
         })?;
-        (sum >= MIN_OF_LIKELY).then(|| (sum, self.with_reply(best.lines.clone())))
+        (odds >= MIN_OF_LIKELY).then(|| (odds, self.with_reply(best.lines.clone())))
     }
 
     /// Returns the reply to a line that asks: the following sentences of a paragraph or, in a conversation, the next turn. If a

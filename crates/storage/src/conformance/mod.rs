@@ -4,6 +4,7 @@
 //! A store's tests call `conformance_tests!(open)`, where `open` returns a new empty store and whatever must live as
 //! long as the store.
 
+pub mod caches;
 pub mod cases;
 pub mod chunk_contexts;
 pub mod conversations;

@@ -11,6 +11,7 @@ pub(super) mod directory;
 mod files;
 mod matches;
 mod statistics;
+mod tokens;
 mod within;
 
 use std::collections::BTreeSet;
@@ -28,7 +29,6 @@ use tantivy::directory::error::LockError;
 use tantivy::indexer::IndexWriterOptions;
 use tantivy::merge_policy::{LogMergePolicy, NoMergePolicy};
 use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
-use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use tantivy::{
     Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError,
     Term,
@@ -36,6 +36,7 @@ use tantivy::{
 
 use self::files::{Files, WriteFault};
 use self::statistics::{KEPT_REMOVED, Statistics, Tidy};
+use self::tokens::Words;
 use self::within::FilterCache;
 use super::changes::{self, Mark};
 use super::error::{Condition, Context, backend};
@@ -618,49 +619,6 @@ impl Update {
         commit.commit()?;
         self.written = 0;
         Ok(())
-    }
-}
-
-/// Provides our words to tantivy. tantivy splits the text in its own thread, so only plain text waits in its queue.
-#[derive(Clone)]
-struct Words;
-
-/// The words of one text.
-struct WordStream {
-    words: std::vec::IntoIter<Token>,
-    current: Token,
-}
-
-impl Tokenizer for Words {
-    type TokenStream<'a> = WordStream;
-
-    fn token_stream(&mut self, text: &str) -> WordStream {
-        let mut tokens = Vec::new();
-        words::for_each_word(text, |word| {
-            // The index keeps only how often a word occurs in a text, not where.
-            tokens.push(Token { position: tokens.len(), text: word.to_owned(), ..Token::default() });
-        });
-        WordStream { words: tokens.into_iter(), current: Token::default() }
-    }
-}
-
-impl TokenStream for WordStream {
-    fn advance(&mut self) -> bool {
-        match self.words.next() {
-            Some(token) => {
-                self.current = token;
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn token(&self) -> &Token {
-        &self.current
-    }
-
-    fn token_mut(&mut self) -> &mut Token {
-        &mut self.current
     }
 }
 

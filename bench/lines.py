@@ -8,8 +8,10 @@ bench/manuals, whose texts are kept in the folder that --manuals names, or in a 
 and questions.tsv, without a header: id, question, and a check, which is `-` if the documents do not hold the answer, and otherwise
 regular expressions joined by ` && `, one for each part of the answer. The documents of each set are indexed by rules into a separate
 data folder, and each question is asked with the defaults. A line of the passages that `ask` reads is right if it holds at least half of
-the answer's parts, together with the lines that are quoted with it. The trees also learn from short texts: for each question except
-those about manuals, the paragraph with its answer, or the one with most of its words, and up to four others.
+the answer's parts, together with the lines that are quoted with it. The trees also learn from the same questions with other passages:
+short texts, for each question except those about manuals, with the paragraph of its answer, or the one with most of its words, and up
+to four others; the passages among those of other sets with most of the question, as in a larger collection; such passages alone, which
+do not answer; and the passages without those that hold a part of the answer.
 
 Prints, for the best line of each question, how many are right, and how many unanswerable questions get an answer, if at most 5, 8 and
 10 percent of the answerable questions may get a wrong line: by the log odds of the rules alone, and by the trees, of which each scores
@@ -18,9 +20,12 @@ model that scores lines, trees_with_scores.txt. Needs numpy and scikit-learn. Wi
 the model reads the passages of all questions.
 """
 import argparse
+import collections
 import concurrent.futures
 import dataclasses
+import itertools
 import json
+import math
 import os
 import pathlib
 import random
@@ -41,6 +46,13 @@ HALF = 0.5
 WRONG = (0.05, 0.08, 0.10)
 # Number of passages from which short texts are made.
 SHORT_FROM = 12
+# Share of the questions that are also asked of the passages of other sets, number of these passages, and of all with the own ones.
+OTHERS_SHARE = 0.6
+OTHERS = 16
+AMONG_OTHERS = 20
+# Weights of lines of the other sets alone, and of passages without the answer: there are many, and few such questions are asked.
+OF_OTHERS_WEIGHT = 0.5
+WITHOUT_ANSWER_WEIGHT = 0.15
 
 
 @dataclasses.dataclass
@@ -54,6 +66,12 @@ class Question:
     # Of the lines that are compared, in the same order.
     values: numpy.ndarray | None = None
     right: numpy.ndarray | None = None
+    # How much each of its lines counts in training.
+    weight: float = 1.0
+
+    def is_answered_by(self, text: str) -> bool:
+        """True if a text holds all parts of the answer."""
+        return bool(self.parts) and all(re.search(part, collapsed(text), re.I | re.S) for part in self.parts)
 
 
 def collapsed(text: str) -> str:
@@ -126,6 +144,82 @@ def shortened(one: Question, chance: random.Random) -> Question | None:
     return dataclasses.replace(one, passages=passages)
 
 
+def without_answer(one: Question) -> Question | None:
+    """Returns a question with its passages except those that hold a part of the answer; `None` if nearly none is left."""
+    left = [found for found in one.passages if not any(re.search(part, collapsed(found["text"]), re.I | re.S) for part in one.parts)]
+    if not one.parts or len(left) < 2:
+        return None
+    return dataclasses.replace(one, passages=left, parts=[], weight=WITHOUT_ANSWER_WEIGHT)
+
+
+def stems(text: str) -> list[str]:
+    """Returns the first letters of the words of a text, and pairs of Chinese characters."""
+    lower = text.lower()
+    pairs = [run[at:at + 2] for run in re.findall("[\u4e00-\u9fff]+", lower) for at in range(len(run) - 1)]
+    return pairs + [word[:6] for word in re.findall("[^\\W\u4e00-\u9fff]{3,}", lower)]
+
+
+class Collection:
+    """The passages of all sets, to find those of other sets with most of a question by BM25."""
+
+    def __init__(self, asked: list[Question]) -> None:
+        known = {found["text"]: (one.set, found) for one in reversed(asked) for found in reversed(one.passages)}
+        self.passages = list(known.values())
+        counts = [collections.Counter(stems(text)) for text in known]
+        self.lengths = [counted.total() for counted in counts]
+        self.mean = sum(self.lengths) / len(self.lengths)
+        self.places = collections.defaultdict(list)
+        for at, counted in enumerate(counts):
+            for stem, count in counted.items():
+                self.places[stem].append((at, count))
+
+    def rarity(self, stem: str) -> float:
+        found = len(self.places.get(stem, ()))
+        return math.log(1 + (len(self.passages) - found + 0.5) / (found + 0.5))
+
+    def score(self, count: int, length: int) -> float:
+        return 2.2 * count / (count + 1.2 * (0.25 + 0.75 * length / self.mean))
+
+    def score_of(self, question: str, text: str) -> float:
+        counted = collections.Counter(stems(text))
+        return sum(self.rarity(stem) * self.score(counted[stem], counted.total()) for stem in set(stems(question)) if counted[stem])
+
+    def of_other_sets(self, one: Question) -> list[dict]:
+        """Returns the passages of other sets with most of a question, best first: none that answers it, and none of another manual for
+        a question about a manual, which may answer it in other words."""
+        scores = collections.Counter()
+        for stem in sorted(set(stems(one.text))):
+            for at, count in self.places.get(stem, ()):
+                scores[at] += self.rarity(stem) * self.score(count, self.lengths[at])
+        is_manual = one.set in manuals.TEXTS
+        others = (self.passages[at] for at, _ in scores.most_common())
+        fitting = (found for of, found in others
+                   if of != one.set and not (is_manual and of in manuals.TEXTS) and not one.is_answered_by(found["text"]))
+        return list(itertools.islice(fitting, OTHERS))
+
+
+def with_others(asked: list[Question], chance: random.Random) -> list[Question]:
+    """Returns a part of the questions with the passages of other sets alone, and a part with their own passages among those."""
+    collection = Collection(asked)
+    found = []
+    for one in asked:
+        others = collection.of_other_sets(one)
+        if chance.random() < OTHERS_SHARE:
+            found.append(dataclasses.replace(one, passages=others, parts=[], weight=OF_OTHERS_WEIGHT))
+        if chance.random() < OTHERS_SHARE:
+            all_of_them = sorted(
+                [*one.passages[:AMONG_OTHERS], *others], key=lambda found: -collection.score_of(one.text, found["text"]))
+            found.append(dataclasses.replace(one, passages=all_of_them[:AMONG_OTHERS]))
+    return found
+
+
+def with_other_passages(asked: list[Question]) -> list[Question]:
+    """Returns the further questions from which the trees learn."""
+    chance = random.Random(0)
+    short = [shortened(one, chance) for one in asked if one.set not in manuals.TEXTS]
+    return [one for one in [*short, *map(without_answer, asked), *with_others(asked, chance)] if one and one.passages]
+
+
 def compare_lines(command: list[str], asked: list[Question]) -> list[str]:
     """Sets the features of the compared lines of each question, and which of them are right. Returns the names of the features."""
     given = "".join(json.dumps({"question": one.text, "passages": one.passages}) + "\n" for one in asked)
@@ -141,14 +235,16 @@ def compare_lines(command: list[str], asked: list[Question]) -> list[str]:
 def trained(asked: list[Question]) -> HistGradientBoostingClassifier:
     model = HistGradientBoostingClassifier(
         max_depth=4, max_iter=200, learning_rate=0.05, l2_regularization=5, min_samples_leaf=30, early_stopping=False, random_state=0)
-    return model.fit(numpy.concatenate([one.values for one in asked]), numpy.concatenate([one.right for one in asked]))
+    weights = numpy.concatenate([numpy.full(len(one.right), one.weight) for one in asked])
+    values, right = (numpy.concatenate([getattr(one, name) for one in asked]) for name in ("values", "right"))
+    return model.fit(values, right, sample_weight=weights)
 
 
-def cross_validated(asked: list[Question], short: list[Question], folds: int) -> list[numpy.ndarray]:
+def cross_validated(asked: list[Question], further: list[Question], folds: int) -> list[numpy.ndarray]:
     """Returns the log odds of the lines of each question, by trees of other sets."""
     names = sorted({one.set for one in asked})
     fold = {name: at % folds for at, name in enumerate(names)}
-    models = [trained([one for one in [*asked, *short] if fold[one.set] != out]) for out in range(min(folds, len(names)))]
+    models = [trained([one for one in [*asked, *further] if fold[one.set] != out]) for out in range(min(folds, len(names)))]
     return [models[fold[one.set]].decision_function(one.values) if len(one.values) else one.values[:, 0] for one in asked]
 
 
@@ -211,9 +307,8 @@ def main() -> None:
         if len(sets) < 2 or given.folds < 2:
             parser.error("needs at least two sets and two folds")
         asked = [one for found in pool.map(lambda found: with_passages(graphloom, *found), sets) for one in found]
-    chance = random.Random(0)
-    short = [one for one in (shortened(one, chance) for one in asked if one.set not in manuals.TEXTS) if one]
-    names = compare_lines([features, *([str(given.scorer)] if given.scorer else [])], [*asked, *short])
+    further = with_other_passages(asked)
+    names = compare_lines([features, *([str(given.scorer)] if given.scorer else [])], [*asked, *further])
     answerable = sum(bool(one.parts) for one in asked)
     print(f"{len(sets)} sets, {answerable} answerable and {len(asked) - answerable} unanswerable questions, "
           f"{sum(len(one.right) for one in asked)} lines\n")
@@ -221,10 +316,10 @@ def main() -> None:
     print("|---" * (len(WRONG) + 1) + "|")
     alone = ("rules", "score") if given.scorer else ("rules",)
     rated = [(name, [one.values[:, names.index(name)] for one in asked]) for name in alone]
-    for name, odds in (*rated, ("trees", cross_validated(asked, short, given.folds))):
+    for name, odds in (*rated, ("trees", cross_validated(asked, further, given.folds))):
         print(f"| {name} | " + " | ".join(summary(asked, odds)) + " |")
     if given.trees:
-        given.trees.write_text(written(trained([*asked, *short])), encoding="utf-8")
+        given.trees.write_text(written(trained([*asked, *further])), encoding="utf-8")
 
 
 if __name__ == "__main__":

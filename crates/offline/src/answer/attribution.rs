@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::evidence::{EVERYWHERE, Evidence};
-use super::kinds;
 use super::lines::{Line, LineForm, Word};
 use super::question::{AnswerType, Role, Term};
 use super::words::{self, any_word};
+use super::{kinds, rows};
 use crate::lexicon::is_stop_word;
 use crate::scripts::has_no_spaces;
 
@@ -270,6 +270,7 @@ impl Evidence<'_, '_> {
             || self.lacks_denial(at)
             || self.is_denied(at)
             || self.is_about_other_life(at)
+            || rows::is_of_other_subject(self, at)
     }
 }
 

@@ -62,9 +62,13 @@ impl Evidence<'_, '_> {
     pub(super) fn best_excerpt(&self, anchors: &[usize]) -> Option<Excerpt> {
         // A text without a person does not answer who, and one without a time does not answer when. The line with it must be
         // about the names of the question.
-        let must_be_of_kind = !self.is_scored() && self.question.answer_type.is_typed();
+        let must_be_of_kind =
+            !self.is_scored() && (self.question.answer_type.is_typed() || self.question.naming);
         let lines = &self.reading.lines;
-        let is_of_kind = |at: usize| kinds::holds(self.question, &lines[at], lines.get(at + 1));
+        let is_of_kind = |at: usize| {
+            kinds::holds(self.question, &lines[at], lines.get(at + 1))
+                && (!self.question.naming || self.is_near_key(at))
+        };
         let quotes_kind =
             |at: usize| self.has_names(at) && (is_of_kind(at) || whole(self, at).into_iter().any(is_of_kind));
         let mut known_kinds: HashMap<usize, bool> = HashMap::new();

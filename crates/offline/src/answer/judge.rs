@@ -8,6 +8,7 @@ use super::measures;
 use super::question::{AnswerType, Role, Term};
 use super::words::{GENERAL_NOUNS, LOCATES, SPEAKING, any_word};
 use super::{kinds, kinship};
+use crate::languages::Language;
 use crate::lexicon::is_stop_word;
 use crate::scripts::has_no_spaces;
 
@@ -80,7 +81,9 @@ impl Evidence<'_, '_> {
         let is_key = |(place, word): &(usize, &Word<'_>)| self.is_of(key, word) || inverse.contains(place);
         let keys: Vec<usize> = line.words.iter().enumerate().filter(is_key).map(|(place, _)| place).collect();
         if keys.is_empty() && self.question.naming {
-            return false;
+            // `The oldest, the "Heron", leaks.`
+            let quotes = line.text.contains(['„', '“', '"', '«']);
+            return quotes || line.begins_with_pronoun || kinds::is_label(self.question, line);
         }
         if keys.is_empty() && self.lacks_only_the_verb(at) {
             return true;
@@ -94,12 +97,13 @@ impl Evidence<'_, '_> {
                 || kinds::is_label(self.question, line);
         }
         let near_verb = if self.question.answer_type == AnswerType::Place { NEAR_PLACE } else { NEAR_VERB };
-        let says_name =
-            line.words.iter().any(|word| any_word("heißt hieß heißen hießen namens", &word.lower));
-        let most = match self.question.naming {
-            true if says_name => NEAR_NOUN,
-            true => BESIDE,
-            false if self.question.by_noun => NEAR_NOUN,
+        let naming = if self.question.naming { kinds::naming_words(line) } else { Vec::new() };
+        // All nouns of German begin with a capital.
+        let may_be_noun =
+            self.question.naming && naming.is_empty() && self.question.language == Language::German;
+        let most = match self.question.by_noun || self.question.naming {
+            true if may_be_noun => BESIDE,
+            true => NEAR_NOUN,
             false => near_verb,
         };
         let found = match self.question.answer_type {
@@ -108,7 +112,8 @@ impl Evidence<'_, '_> {
                 let near = |place: &usize| keys.iter().any(|key| key.abs_diff(*place) <= NEAR_ROLE);
                 let is_done = !(self.question.by_noun || self.question.possessive || self.question.of_name);
                 let roles = kinds::roles(self.question, line).into_iter().filter(|at| is_done && near(at));
-                self.places_of_names(line).into_iter().chain(roles).collect()
+                let roles = roles.filter(|_| !self.question.naming);
+                self.places_of_names(line).into_iter().chain(roles).chain(naming).collect()
             }
             AnswerType::Place if line.text.contains(" | ") || kinds::is_label(self.question, line) => {
                 return true;

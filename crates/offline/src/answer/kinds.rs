@@ -25,7 +25,7 @@ pub(super) fn holds(question: &ParsedQuestion, line: &Line<'_>, next: Option<&Li
         AnswerType::Person => {
             !names(question, line).is_empty()
                 || holds_surname(question, line)
-                || !roles(question, line).is_empty()
+                || !if question.naming { naming_words(line) } else { roles(question, line) }.is_empty()
         }
         AnswerType::Time => holds_time(question, line),
         AnswerType::Place => {
@@ -33,6 +33,15 @@ pub(super) fn holds(question: &ParsedQuestion, line: &Line<'_>, next: Option<&Li
         }
         AnswerType::Amount { measured } => holds_amount(question, line, measured),
         AnswerType::Reason => gives_reason(line.text) || next.is_some_and(|next| begins_reason(next.text)),
+        AnswerType::Thing if question.naming => {
+            const NAMING: [&str; 10] =
+                ["叫", "名为", "取名", "起名", "命名", "称为", "称作", "“", "「", "《"];
+            let is_new = |naming: &&str| line.text.contains(*naming) && !question.lower.contains(*naming);
+            !names(question, line).is_empty()
+                || holds_surname(question, line)
+                || NAMING.iter().any(is_new)
+                || question.lower.contains('叫') && line.text.contains('叫')
+        }
         AnswerType::Manner | AnswerType::Thing | AnswerType::Truth | AnswerType::Meaning => {
             new_words(question, line) >= 1
         }
@@ -105,6 +114,12 @@ pub(super) fn names(question: &ParsedQuestion, line: &Line<'_>) -> Vec<String> {
 pub(super) fn roles(question: &ParsedQuestion, line: &Line<'_>) -> Vec<usize> {
     let is_role = |word: &Word<'_>| any_word(words::ROLES, &word.lower) && is_new(question, word);
     (0..line.words.len()).filter(|at| is_role(&line.words[*at])).collect()
+}
+
+/// Returns the words of a line that introduce a name: `called` in `a dog called Bess`.
+pub(super) fn naming_words(line: &Line<'_>) -> Vec<usize> {
+    const NAMING: &str = "called named titled nicknamed christened heißt hieß heißen hießen namens genannt";
+    (0..line.words.len()).filter(|at| any_word(NAMING, &line.words[*at].lower)).collect()
 }
 
 /// True if a possible Chinese name begins in a line: a surname after a mark, after a function word or a word that introduces a
@@ -271,6 +286,9 @@ fn holds_time(question: &ParsedQuestion, line: &Line<'_>) -> bool {
         let is_time = capital_month
             && word.lower != "uhr"
             && !is_bare_unit
+            && !is_greeting(line, at)
+            && !is_habit(question, word)
+            && !begins_clause_of_question(question, line, at)
             && (is_weekdays || words::is_time(&word.lower));
         // `next week`
         let is_next = any_word(PERIODS, &word.lower)
@@ -296,6 +314,32 @@ fn holds_time(question: &ParsedQuestion, line: &Line<'_>) -> bool {
                 || is_next
                 || is_since)
     })
+}
+
+/// True if a word greets: `Morning all`, `Good evening`, `Guten Abend`.
+fn is_greeting(line: &Line<'_>, at: usize) -> bool {
+    let word = &line.words[at];
+    let is_wished = at.checked_sub(1).is_some_and(|at| any_word("good guten", &line.words[at].lower));
+    let greets = || {
+        let to_all =
+            line.words.get(at + 1).is_some_and(|next| any_word("all everyone everybody team", &next.lower));
+        to_all || line.text[word.at + word.text.len()..].starts_with([',', '!', '.'])
+    };
+    any_word("morning afternoon evening abend morgen mittag", &word.lower)
+        && (is_wished || at == line.label_words && greets())
+}
+
+/// True if a word tells when something happens regularly, and the question asks when it happened: `on Fridays`.
+fn is_habit(question: &ParsedQuestion, word: &Word<'_>) -> bool {
+    let is_past = question.lower.split_whitespace().any(|word| word == "did");
+    is_past && word.lower.strip_suffix('s').is_some_and(|day| day.ends_with("day") && words::is_time(day))
+}
+
+/// True if a word begins a clause about what the question asks: `when she moved to Lisbon` for the question when Ada moved there.
+fn begins_clause_of_question(question: &ParsedQuestion, line: &Line<'_>, at: usize) -> bool {
+    const NEAR: usize = 4;
+    let Some(key) = question.key.map(|key| &question.terms[key]) else { return false };
+    line.words[at].lower == "when" && line.words.iter().skip(at + 1).take(NEAR).any(|word| key.is_word(word))
 }
 
 /// True if a word is a time of day: `4 PM`, `4pm`, `18:30`.

@@ -6,7 +6,25 @@ use super::question::ParsedQuestion;
 use super::roots::likeness;
 use super::words::{self, any_word};
 use crate::languages::Language;
+use crate::lexicon::is_month;
 use crate::scripts::has_no_spaces;
+
+/// Nouns that ask for a measure, and its measuring word.
+const MEASURING_NOUNS: &[(&str, &str)] = &[
+    ("height", "tall"),
+    ("weight gewicht", "heavy"),
+    ("length länge", "long"),
+    ("duration dauer", "lasting"),
+    ("depth width breite tiefe", "deep"),
+    ("distance entfernung", "far"),
+    ("temperature temperatur", "hot"),
+    ("speed geschwindigkeit", "fast"),
+];
+
+/// Returns the measuring word of a noun: `tall` for `height`.
+pub(super) fn measure_of_noun(noun: &str) -> Option<&'static str> {
+    MEASURING_NOUNS.iter().find(|(nouns, _)| any_word(nouns, noun)).map(|(_, measure)| *measure)
+}
 
 /// Maximum number of words between a number and the counted noun.
 const COUNTED_WORDS: usize = 4;
@@ -42,7 +60,7 @@ const MEASURES: &[(&str, &str, &str)] = &[
     ("fast quickly schnell slow", "fast speed quick schnell", "length time speed"),
     ("often häufig oft", "often every times once twice oft häufig alle mal jede jeden", "time"),
     ("expensive teuer", "cost costs price worth fee expensive teuer kostet kostete preis", "money"),
-    ("hot cold warm", "hot cold warm temperature temperatur degrees grad", "heat"),
+    ("hot cold warm", "hot cold warm temp temperature temperatur degrees grad", "heat"),
     ("late spät soon", "late until spät bis within", "time"),
     ("strong stark", "strong force stark stärke", "weight"),
     (PHONE, PHONE_CUES, ""),
@@ -121,13 +139,14 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
     }
     if has_no_spaces(line.text) {
         const COUNTS: &str = "个名位座家人年月天次级种条项倍吨米克元万亿周日分秒小層层套台部辆艘岁册本份公平";
-        if let Some(counter) = counter(&question.lower) {
-            let counts = |before: &str| {
-                before.ends_with(|c: char| {
-                    c.is_ascii_digit() || "一二两三四五六七八九十百千万亿半余多".contains(c)
-                })
-            };
-            return line.text.match_indices(counter).any(|(at, _)| counts(&line.text[..at]));
+        if let Some(units) = units_of_question(&question.lower) {
+            const BEFORE: &str = "一二两三四五六七八九十百千万亿半余多几个 ";
+            let counts = |before: &str| before.ends_with(|c: char| c.is_ascii_digit() || BEFORE.contains(c));
+            let is_value = line.form == LineForm::Row && new_numbers(question, line.text).next().is_some();
+            return is_value
+                || units
+                    .iter()
+                    .any(|unit| line.text.match_indices(*unit).any(|(at, _)| counts(&line.text[..at])));
         }
         let in_words = line.text.char_indices().any(|(at, c)| {
             let next = line.text[at + c.len_utf8()..].chars().next();
@@ -158,7 +177,7 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
         let behind = || line.words.iter().skip(at + 1).take(COUNTED_WORDS);
         let has_unit = || {
             behind().take(2).any(|next| is_unit(&next.lower))
-                || line.text[word.at + word.text.len()..].trim_start().starts_with(['%', '€', '$', '£', '°'])
+                || self::behind(line, at).starts_with(['%', '€', '$', '£', '°'])
         };
         // `Two young Cratchits` counts nothing that a question about Bob Cratchit asks for.
         let counts = || behind().any(|next| question.has_besides_names(next));
@@ -203,15 +222,23 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
                         && question.language == Language::English
                 })
             };
-            // A bare year counts nothing.
+            // A bare year and the day of a date count nothing.
             return has_unit()
                 || counts()
                 || !is_year(&word.lower)
+                    && !is_of_date(line, at)
                     && word.text.starts_with(|c: char| c.is_ascii_digit())
                     && !is_of_name();
         }
         any_word(words::NUMBERS, &word.lower) && (has_unit() || counts())
     })
+}
+
+/// True if the number at `at` is the day of a date or a time of day: `28 December`, `December 28`, `10 am`.
+fn is_of_date(line: &Line<'_>, at: usize) -> bool {
+    let is_month = |word: &Word<'_>| is_month(&word.lower) && word.is_capital();
+    at.checked_sub(1).is_some_and(|before| is_month(&line.words[before]))
+        || line.words.get(at + 1).is_some_and(|next| is_month(next) || any_word("am pm", next.text))
 }
 
 /// True if a line says until when something lasts, or that it has no end: `until 31 December`.
@@ -225,11 +252,34 @@ fn lasts_until(line: &Line<'_>) -> bool {
     })
 }
 
-/// Returns the counter of a Chinese question: `岁` in `几岁`.
-fn counter(question: &str) -> Option<char> {
-    const COUNTERS: &str = "岁种天次名位层级米吨件辆棵栋";
-    let places = ["多少", "几"].into_iter().filter_map(|asking| question.split_once(asking));
-    places.filter_map(|(_, behind)| behind.chars().next()).find(|c| COUNTERS.contains(*c))
+/// Returns the units of the number that a Chinese question asks for: those of time for `几个月`, `本` and `册` for `多少本书`.
+fn units_of_question(question: &str) -> Option<Vec<&'static str>> {
+    const COUNTERS: &[&str] = &[
+        "岁",
+        "种",
+        "次",
+        "层 楼",
+        "级",
+        "件",
+        "名 位 人 个",
+        "本 册 部",
+        "台 套 部 辆",
+        "栋 座 幢",
+        "棵 株",
+        "张",
+        "只 头 匹 条",
+        "艘 条",
+    ];
+    // These characters begin other words more often: `里程`, `文件`.
+    const AMBIGUOUS: [&str; 8] = ["里", "文", "角", "毛", "块", "m", "g", "l"];
+    let behind =
+        ["多少", "几"].into_iter().filter_map(|asking| question.split_once(asking).map(|(_, behind)| behind));
+    behind.into_iter().find_map(|behind| {
+        let begins = |unit: &&str| behind.starts_with(*unit) && !AMBIGUOUS.contains(unit);
+        let dimension = DIMENSIONS_CHINESE.iter().find(|(_, units)| units.iter().any(begins));
+        let counter = COUNTERS.iter().find(|units| units.split(' ').any(|unit| behind.starts_with(unit)));
+        dimension.map(|(_, units)| units.to_vec()).or_else(|| counter.map(|units| units.split(' ').collect()))
+    })
 }
 
 /// True if a number of a Chinese line has a unit of the requested measure.
@@ -275,14 +325,22 @@ fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
     if measure == PHONE {
         return is_phone_number(line, at);
     }
-    if any_word(dimensions, "money") && has_currency(line, at) {
+    if any_word(dimensions, "money") && has_currency(line, at)
+        || any_word(dimensions, "heat") && behind(line, at).starts_with(['°', '℃', '℉'])
+    {
         return true;
     }
     let unit = (at + 1..line.words.len().min(at + 3)).find(|at| is_unit_of_measure(&line.words[*at]));
     // `every eight weeks` is no duration.
     let is_frequency =
         || at.checked_sub(1).is_some_and(|at| any_word("every each alle", &line.words[at].lower));
-    if any_word(LASTING_MEASURES, measure) && is_frequency() {
+    // `Six weeks later` says when something happened, not how long it is or lasts.
+    let is_interval = || {
+        unit.and_then(|unit| line.words.get(unit + 1))
+            .is_some_and(|next| any_word("ago earlier later früher später", &next.lower))
+            || at.checked_sub(1).is_some_and(|at| line.words[at].lower == "vor")
+    };
+    if any_word(LASTING_MEASURES, measure) && (is_frequency() || is_interval()) {
         return false;
     }
     // In `three feet of snow`, the snow is measured.
@@ -338,12 +396,15 @@ fn is_phone_number(line: &Line<'_>, at: usize) -> bool {
     is_group(&line.words[at]) && (digits >= MIN_DIGITS || is_cued && digits >= MIN_DIGITS_OF_EXTENSION)
 }
 
+/// Returns the text behind the word at `at`, without the space before it.
+fn behind<'t>(line: &Line<'t>, at: usize) -> &'t str {
+    line.text[line.words[at].at + line.words[at].text.len()..].trim_start()
+}
+
 /// True if a currency sign is next to the number at `at`: `$ 4.2 million`.
 fn has_currency(line: &Line<'_>, at: usize) -> bool {
     const SIGNS: [char; 6] = ['$', '€', '£', '¥', '₹', '￥'];
-    let (before, behind) = line.text.split_at(line.words[at].at);
-    let behind = &behind[line.words[at].text.len()..];
-    before.trim_end().ends_with(SIGNS) || behind.trim_start().starts_with(SIGNS)
+    line.text[..line.words[at].at].trim_end().ends_with(SIGNS) || behind(line, at).starts_with(SIGNS)
 }
 
 /// True if a unit or a currency sign is next to the number at `at`.

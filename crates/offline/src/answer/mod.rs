@@ -398,3 +398,5 @@ mod structure_tests;
 mod test_support;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod values_tests;

@@ -6,8 +6,10 @@ use std::ops::Range;
 use super::evidence::{Evidence, IS_THERE};
 use super::judge::LineScore;
 use super::lines::{Line, LineForm, Word};
-use super::question::{Role, Term};
+use super::question::{AnswerType, Role, Term};
 use super::ranges::Quantity;
+use super::words::any_word;
+use crate::scripts::has_no_spaces;
 
 /// Maximum share of the relation words that occur neither in the table nor above it.
 const MAX_MISSING: f32 = 0.3;
@@ -42,6 +44,34 @@ fn cells(line: &Line<'_>) -> Option<Vec<(Range<usize>, Range<usize>)>> {
         start = end + BETWEEN.len();
     }
     (found.len() > 1).then_some(found)
+}
+
+/// True if a row gives a number or time of something else: its first cell does not name the subject of the question, and the cell
+/// that does names other things, too. The price in `part: R1 | fits: G2; G3 | price: 9` is not that of G2.
+pub(super) fn is_of_other_subject(evidence: &Evidence<'_, '_>, at: usize) -> bool {
+    const IDENTIFYING: &str =
+        "name title product model item article part person description produkt modell artikel bezeichnung";
+    let (line, question) = (&evidence.reading.lines[at], evidence.question);
+    let asks_value = matches!(question.answer_type, AnswerType::Amount { .. } | AnswerType::Time);
+    let Some(cells) = cells(line).filter(|_| asks_value && !has_no_spaces(line.text)) else { return false };
+    let words_of =
+        |bytes: &Range<usize>| line.words.iter().filter(|word| bytes.contains(&word.at)).collect::<Vec<_>>();
+    let is_other = |name: &BTreeSet<usize>| {
+        let names = |value: &Range<usize>| {
+            words_of(value)
+                .into_iter()
+                .any(|word| name.iter().any(|term| question.terms[*term].is_word(word)))
+        };
+        let is_among_others = |(label, value): &(Range<usize>, Range<usize>)| {
+            let text = line.text.get(value.clone()).unwrap_or_default();
+            text.contains([',', ';', '/'])
+                && !words_of(label).into_iter().any(|word| any_word(IDENTIFYING, &word.lower))
+                && !words_of(value).into_iter().all(|word| evidence.is_in_question(word))
+        };
+        let mut naming = cells.iter().enumerate().filter(|(_, (_, value))| names(value)).peekable();
+        naming.peek().is_some() && naming.all(|(column, cell)| column > 0 && is_among_others(cell))
+    };
+    question.names.iter().any(is_other)
 }
 
 /// Table rows that answer a question for several things.

@@ -12,6 +12,12 @@ use super::lines::LineForm;
 use super::turns::Turn;
 use super::{MAX_PASSAGES, Passage, Passages, Window, whole};
 
+/// Without scores: the share of the log odds by the rules that is added to those of the trees, and the log odds by the rules that change
+/// nothing. The rules were fitted on other texts and questions, so they hold for texts unlike those that the trees were trained on.
+const RULES_SHARE: f32 = 0.2;
+const RULES_NEUTRAL: f32 = -1.3;
+/// Greatest log odds by the rules, in both directions.
+const RULES_MOST: f32 = 6.0;
 /// Maximum number of lines that are compared: those with most of the question.
 const MAX_CANDIDATES: usize = 40;
 
@@ -131,8 +137,12 @@ impl Evidence<'_, '_> {
         }
         let features = self.features(at);
         debug_assert_eq!(features.len(), LINE_FEATURES.len());
-        let trees = if self.is_scored() { &TREES_WITH_SCORES } else { &TREES };
-        let estimate = trees.estimate(&features);
+        let estimate = if self.is_scored() {
+            TREES_WITH_SCORES.estimate(&features)
+        } else {
+            let rules = self.rule_odds_of_line(at).clamp(-RULES_MOST, RULES_MOST);
+            TREES.estimate(&features) + RULES_SHARE * (rules - RULES_NEUTRAL)
+        };
         self.estimates.borrow_mut().insert(at, estimate);
         estimate
     }

@@ -43,6 +43,11 @@ pub(super) const MONEY_NOUNS: &str = "price prices cost costs salary wage wages 
 pub(super) const MONEY_VERBS_GERMAN: &str = "kostet gekostet kostete bezahlt verdient";
 pub(super) const SHARES: &str = "percent percentage share rate ratio prozent anteil";
 
+/// Nouns for other things that are high without a height.
+pub(super) const LEVELS: &str = "tax taxes fine fines bill bonus penalty fund grant debt loan interest limit temperature pressure fever score risk level heat energy consumption turnout unemployment inflation voltage humidity demand number";
+/// Verbs that a weight answers.
+pub(super) const WEIGHS: &str = "weigh weighs weighed";
+
 /// English words too common to be specific in a question.
 pub(super) const COMMON_ENGLISH: &str = "name names named call called tell give given show find explain mean means meaning say said know known thing things way ways \
     kind kinds type types sort many much more most less least different used use using make made makes get got gets go goes went come came take took takes taken taking going getting having making coming comes become becomes became happen happens happened people \
@@ -161,6 +166,9 @@ pub(super) const MEMBERSHIP: &str = "include includes included contain contains 
 /// Measuring expressions of Chinese questions, longer ones first.
 pub(super) const MEASURING_UNSPACED: &[&str] =
     &["多少钱", "多长时间", "多久", "多重", "多长", "多高", "多深", "多宽", "多远", "多快", "多大"];
+
+/// Expressions of Chinese questions for a name.
+pub(super) const NAMING_UNSPACED: &[&str] = &["叫什么", "叫啥", "全名是", "名字是", "名称是"];
 
 /// Nouns for things with a duration.
 pub(super) const LASTING: &str = "warranty guarantee trial period term contract break pause meeting course film movie flight journey trip \

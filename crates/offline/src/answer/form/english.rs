@@ -104,6 +104,10 @@ impl Form {
                 self.measure = Some("expensive".to_owned());
                 self.skipped.extend(Some(money).filter(|_| is_money));
             }
+            if next == "much" && words.iter().any(|word| any_word(words::WEIGHS, &word.lower)) {
+                self.answer_type = AnswerType::Amount { measured: true };
+                self.measure = Some("heavy".to_owned());
+            }
             if next == "many" {
                 let nouns =
                     words.iter().enumerate().skip(at + 2).take_while(|(_, word)| !is_stop_word(&word.lower));
@@ -122,11 +126,24 @@ impl Form {
             // `How long is it?` asks for a length, `How long did it take?` for a duration.
             let helps =
                 words.get(at + 2).is_some_and(|word| any_word("do does did has have had will", &word.lower));
-            let lasts = words.iter().skip(at + 2).any(|word| {
-                word.tag == UPOS::VERB && !is_stop_word(&word.lower) || any_word(words::LASTING, &word.lower)
+            let lasts = words.iter().enumerate().skip(at + 2).any(|(at, word)| {
+                // `the swimming pool`
+                let modifies = word.lower.ends_with("ing")
+                    && words.get(at + 1).is_some_and(|next| next.tag == UPOS::NOUN);
+                word.tag == UPOS::VERB && !is_stop_word(&word.lower) && !modifies
+                    || any_word(words::LASTING, &word.lower)
             });
             if next == "long" && (helps || lasts) {
                 self.measure = Some("lasting".to_owned());
+            }
+            // `How long ago was it built?`
+            if next == "long" && words.get(at + 2).is_some_and(|word| word.lower == "ago") {
+                (self.answer_type, self.measure) = (AnswerType::Time, None);
+            }
+            // `How high is the fee?`
+            let is_of = |nouns: &str| words.iter().any(|word| any_word(nouns, &word.lower));
+            if next == "high" && ![words::MONEY_NOUNS, words::SHARES, words::LEVELS].into_iter().any(is_of) {
+                self.measure = Some("tall".to_owned());
             }
             self.skipped.push(at + 1);
         } else if next == "come" {
@@ -152,10 +169,10 @@ impl Form {
         }
         if any_word(DO, next) {
             let last = words.last().map_or("", |word| word.lower.as_str());
-            if words.iter().any(|word| any_word("cost costs weigh", &word.lower)) {
-                let costs = words.iter().any(|word| any_word(words::COSTS, &word.lower));
-                self.answer_type = AnswerType::Amount { measured: costs };
-                self.measure = costs.then(|| "expensive".to_owned());
+            let weighs = words.iter().any(|word| any_word(words::WEIGHS, &word.lower));
+            if weighs || words.iter().any(|word| any_word("cost costs", &word.lower)) {
+                self.answer_type = AnswerType::Amount { measured: true };
+                self.measure = Some(if weighs { "heavy" } else { "expensive" }.to_owned());
                 return;
             }
             // `What should I do if it rings?`
@@ -246,8 +263,17 @@ impl Form {
         let names = rest.iter().position(|word| any_word("name names", &word.lower));
         if let Some(names) = names.filter(|at| rest.get(at + 1).is_some_and(|of| of.lower == "of")) {
             let is_key = |at: &usize| !is_stop_word(&rest[*at].lower) && !rest[*at].is_capital();
-            (self.answer_type, self.by_noun) = (AnswerType::Person, true);
+            (self.answer_type, self.by_noun, self.naming) = (AnswerType::Person, true, true);
             self.key = (names + 2..rest.len()).find(is_key).map(|at| from + at);
+            return;
+        }
+        // `What was the ferry called?`
+        if let [.., noun, last] = rest
+            && any_word("called named", &last.lower)
+            && noun.tag == UPOS::NOUN
+        {
+            (self.answer_type, self.by_noun, self.naming) = (AnswerType::Person, true, true);
+            self.key = Some(from + rest.len() - 2);
             return;
         }
         // `What is meant by the host?`, `What is the host for?`, `What is the host used for?`

@@ -50,6 +50,11 @@ impl Form {
                 form.counted =
                     Some(at + 2).filter(|at| next != "viel" && words.get(*at).is_some_and(Token::is_capital));
             }
+            // `Wie lange ist das her?`
+            "wie" if next == "lange" && words.last().is_some_and(|last| last.lower == "her") => {
+                form.answer_type = AnswerType::Time;
+                form.skipped.extend([at + 1, words.len() - 1]);
+            }
             "wie" if any_word(words::MEASURES_GERMAN, next) => {
                 form.answer_type = AnswerType::Amount { measured: true };
                 form.measure = Some(next.to_owned());

@@ -62,11 +62,18 @@ impl Form {
             self.measure = Some(measures::PHONE.to_owned());
         } else if self.answer_type == (AnswerType::Amount { measured: false })
             && self.counted.is_none()
-            && (has(words::MONEY_VERBS_GERMAN) || !has("how wie") && has(words::MONEY_NOUNS))
             && !has(words::SHARES)
         {
-            self.answer_type = AnswerType::Amount { measured: true };
-            self.measure = Some("expensive".to_owned());
+            let is_money = has(words::MONEY_VERBS_GERMAN) || !has("how wie") && has(words::MONEY_NOUNS);
+            let of_noun = || words.iter().find_map(|word| measures::measure_of_noun(&word.lower));
+            self.measure = match if is_money { Some("expensive") } else { of_noun() } {
+                // `the length of the course`
+                Some("long") if has(words::LASTING) => Some("lasting".to_owned()),
+                measure => measure.map(str::to_owned),
+            };
+            if self.measure.is_some() {
+                self.answer_type = AnswerType::Amount { measured: true };
+            }
         }
         self
     }
@@ -79,7 +86,15 @@ impl Form {
             ["有什么", "是什么", "有哪些"].iter().any(|asks| lower.contains(&format!("{inside}{asks}")))
         });
         let implied = is_inside.then_some("里面");
-        Self { many, measure: measure.map(|word| (*word).to_owned()), implied, ..Self::new(answer_type) }
+        let naming = answer_type == AnswerType::Thing
+            && words::NAMING_UNSPACED.iter().any(|asks| lower.contains(asks));
+        Self {
+            many,
+            naming,
+            measure: measure.map(|word| (*word).to_owned()),
+            implied,
+            ..Self::new(answer_type)
+        }
     }
 
     fn new(answer_type: AnswerType) -> Self {
@@ -135,6 +150,8 @@ mod tests {
             ("In which city is the bridge?", AnswerType::Place, false),
             ("How many arches does it have?", amount, false),
             ("How long is it?", AnswerType::Amount { measured: true }, false),
+            ("How long ago was it built?", AnswerType::Time, false),
+            ("Wie lange ist der Umbau her?", AnswerType::Time, false),
             ("What is the price of the ticket?", AnswerType::Amount { measured: true }, false),
             ("What was the unemployment rate in April?", amount, false),
             ("Why did it fall?", AnswerType::Reason, false),

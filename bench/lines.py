@@ -69,9 +69,10 @@ class Question:
     # How much each of its lines counts in training.
     weight: float = 1.0
 
-    def is_answered_by(self, text: str) -> bool:
-        """True if a text holds all parts of the answer."""
-        return bool(self.parts) and all(re.search(part, collapsed(text), re.I | re.S) for part in self.parts)
+    def held(self, text: str) -> list[bool]:
+        """Returns for each part of the answer whether a text holds it."""
+        flat = collapsed(text)
+        return [re.search(part, flat, re.I | re.S) is not None for part in self.parts]
 
 
 def collapsed(text: str) -> str:
@@ -130,8 +131,7 @@ def shortened(one: Question, chance: random.Random) -> Question | None:
     paragraphs = [{**found, "text": text.strip("\n")} for found in one.passages[:SHORT_FROM]
                   for text in re.split(r"\n\s*\n", found["text"]) if text.strip()]
     words = set(re.findall(r"\w{4,}|[\u4e00-\u9fff]", one.text.lower()))
-    holds = [at for at, found in enumerate(paragraphs)
-             if all(re.search(part, collapsed(found["text"]), re.I | re.S) for part in one.parts)]
+    holds = [at for at, found in enumerate(paragraphs) if all(one.held(found["text"]))]
     if not holds:
         return None
     best = holds[0] if one.parts else max(holds, key=lambda at: sum(word in paragraphs[at]["text"].lower() for word in words))
@@ -146,7 +146,7 @@ def shortened(one: Question, chance: random.Random) -> Question | None:
 
 def without_answer(one: Question) -> Question | None:
     """Returns a question with its passages except those that hold a part of the answer; `None` if nearly none is left."""
-    left = [found for found in one.passages if not any(re.search(part, collapsed(found["text"]), re.I | re.S) for part in one.parts)]
+    left = [found for found in one.passages if not any(one.held(found["text"]))]
     if not one.parts or len(left) < 2:
         return None
     return dataclasses.replace(one, passages=left, parts=[], weight=WITHOUT_ANSWER_WEIGHT)
@@ -160,11 +160,12 @@ def stems(text: str) -> list[str]:
 
 
 class Collection:
-    """The passages of all sets, to find those of other sets with most of a question by BM25."""
+    """The passages of all sets, to find those with most of a question by BM25."""
 
     def __init__(self, asked: list[Question]) -> None:
         known = {found["text"]: (one.set, found) for one in reversed(asked) for found in reversed(one.passages)}
         self.passages = list(known.values())
+        self.number = {text: at for at, text in enumerate(known)}
         counts = [collections.Counter(stems(text)) for text in known]
         self.lengths = [counted.total() for counted in counts]
         self.mean = sum(self.lengths) / len(self.lengths)
@@ -173,44 +174,41 @@ class Collection:
             for stem, count in counted.items():
                 self.places[stem].append((at, count))
 
-    def rarity(self, stem: str) -> float:
-        found = len(self.places.get(stem, ()))
-        return math.log(1 + (len(self.passages) - found + 0.5) / (found + 0.5))
+    def scores(self, question: str) -> collections.Counter:
+        """Returns the scores of the passages that share a stem with a question, by their numbers."""
+        scores = collections.Counter()
+        for stem in sorted(set(stems(question))):
+            found = self.places.get(stem, ())
+            rarity = math.log(1 + (len(self.passages) - len(found) + 0.5) / (len(found) + 0.5))
+            for at, count in found:
+                scores[at] += rarity * 2.2 * count / (count + 1.2 * (0.25 + 0.75 * self.lengths[at] / self.mean))
+        return scores
 
-    def score(self, count: int, length: int) -> float:
-        return 2.2 * count / (count + 1.2 * (0.25 + 0.75 * length / self.mean))
-
-    def score_of(self, question: str, text: str) -> float:
-        counted = collections.Counter(stems(text))
-        return sum(self.rarity(stem) * self.score(counted[stem], counted.total()) for stem in set(stems(question)) if counted[stem])
-
-    def of_other_sets(self, one: Question) -> list[dict]:
+    def of_other_sets(self, one: Question, scores: collections.Counter) -> list[dict]:
         """Returns the passages of other sets with most of a question, best first: none that answers it, and none of another manual for
         a question about a manual, which may answer it in other words."""
-        scores = collections.Counter()
-        for stem in sorted(set(stems(one.text))):
-            for at, count in self.places.get(stem, ()):
-                scores[at] += self.rarity(stem) * self.score(count, self.lengths[at])
-        is_manual = one.set in manuals.TEXTS
-        others = (self.passages[at] for at, _ in scores.most_common())
-        fitting = (found for of, found in others
-                   if of != one.set and not (is_manual and of in manuals.TEXTS) and not one.is_answered_by(found["text"]))
-        return list(itertools.islice(fitting, OTHERS))
+        def may_be_asked(of: str, found: dict) -> bool:
+            are_manuals = one.set in manuals.TEXTS and of in manuals.TEXTS
+            return of != one.set and not are_manuals and not (one.parts and all(one.held(found["text"])))
+
+        best_first = (self.passages[at] for at, _ in scores.most_common())
+        return list(itertools.islice((found for of, found in best_first if may_be_asked(of, found)), OTHERS))
 
 
 def with_others(asked: list[Question], chance: random.Random) -> list[Question]:
     """Returns a part of the questions with the passages of other sets alone, and a part with their own passages among those."""
     collection = Collection(asked)
-    found = []
+    further = []
     for one in asked:
-        others = collection.of_other_sets(one)
+        scores = collection.scores(one.text)
+        others = collection.of_other_sets(one, scores)
         if chance.random() < OTHERS_SHARE:
-            found.append(dataclasses.replace(one, passages=others, parts=[], weight=OF_OTHERS_WEIGHT))
+            further.append(dataclasses.replace(one, passages=others, parts=[], weight=OF_OTHERS_WEIGHT))
         if chance.random() < OTHERS_SHARE:
-            all_of_them = sorted(
-                [*one.passages[:AMONG_OTHERS], *others], key=lambda found: -collection.score_of(one.text, found["text"]))
-            found.append(dataclasses.replace(one, passages=all_of_them[:AMONG_OTHERS]))
-    return found
+            mixed = [*one.passages[:AMONG_OTHERS], *others]
+            mixed.sort(key=lambda found: -scores[collection.number[found["text"]]])
+            further.append(dataclasses.replace(one, passages=mixed[:AMONG_OTHERS]))
+    return further
 
 
 def with_other_passages(asked: list[Question]) -> list[Question]:
@@ -227,7 +225,7 @@ def compare_lines(command: list[str], asked: list[Question]) -> list[str]:
     names, *rows = map(json.loads, printed)
     for one, lines in zip(asked, rows, strict=True):
         one.values = numpy.array([line["values"] for line in lines], numpy.float32).reshape(-1, len(names))
-        held = [[re.search(part, collapsed(line["text"]), re.I | re.S) is not None for part in one.parts] for line in lines]
+        held = [one.held(line["text"]) for line in lines]
         one.right = numpy.array([bool(found) and sum(found) >= HALF * len(found) for found in held], bool)
     return names
 

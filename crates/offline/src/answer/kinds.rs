@@ -34,13 +34,13 @@ pub(super) fn holds(question: &ParsedQuestion, line: &Line<'_>, next: Option<&Li
         AnswerType::Amount { measured } => holds_amount(question, line, measured),
         AnswerType::Reason => gives_reason(line.text) || next.is_some_and(|next| begins_reason(next.text)),
         AnswerType::Thing if question.naming => {
-            const NAMING: [&str; 10] =
-                ["叫", "名为", "取名", "起名", "命名", "称为", "称作", "“", "「", "《"];
-            let is_new = |naming: &&str| line.text.contains(*naming) && !question.lower.contains(*naming);
+            const NAMING: [&str; 7] = ["叫", "名为", "取名", "起名", "命名", "称为", "称作"];
+            const QUOTES: [char; 3] = ['“', '「', '《'];
+            let quotes = |mark: &char| line.text.contains(*mark) && !question.lower.contains(*mark);
             !names(question, line).is_empty()
                 || holds_surname(question, line)
-                || NAMING.iter().any(is_new)
-                || question.lower.contains('叫') && line.text.contains('叫')
+                || NAMING.iter().any(|naming| line.text.contains(naming))
+                || QUOTES.iter().any(quotes)
         }
         AnswerType::Manner | AnswerType::Thing | AnswerType::Truth | AnswerType::Meaning => {
             new_words(question, line) >= 1

@@ -9,21 +9,15 @@ use crate::languages::Language;
 use crate::lexicon::is_month;
 use crate::scripts::has_no_spaces;
 
-/// Nouns that ask for a measure, and its measuring word.
-const MEASURING_NOUNS: &[(&str, &str)] = &[
-    ("height", "tall"),
-    ("weight gewicht", "heavy"),
-    ("length länge", "long"),
-    ("duration dauer", "lasting"),
-    ("depth width breite tiefe", "deep"),
-    ("distance entfernung", "far"),
-    ("temperature temperatur", "hot"),
-    ("speed geschwindigkeit", "fast"),
-];
+/// Nouns that ask for the measure among whose words they are.
+const MEASURING_NOUNS: &str = "height weight gewicht length länge duration dauer depth width breite tiefe distance entfernung temperature \
+    temperatur speed geschwindigkeit";
 
 /// Returns the measuring word of a noun: `tall` for `height`.
 pub(super) fn measure_of_noun(noun: &str) -> Option<&'static str> {
-    MEASURING_NOUNS.iter().find(|(nouns, _)| any_word(nouns, noun)).map(|(_, measure)| *measure)
+    let (words, ..) =
+        MEASURES.iter().find(|(_, cues, _)| any_word(MEASURING_NOUNS, noun) && any_word(cues, noun))?;
+    words.split(' ').next()
 }
 
 /// Maximum number of words between a number and the counted noun.
@@ -57,7 +51,7 @@ const MEASURES: &[(&str, &str, &str)] = &[
     ("far weit", "far distance away weit entfernt entfernung off", "length time"),
     ("deep tief wide breit thick dick", "deep depth tief tiefe wide width breit breite thick", "length"),
     ("heavy schwer", "heavy weigh weighs weighed weight schwer wiegt gewicht", "weight"),
-    ("fast quickly schnell slow", "fast speed quick schnell", "length time speed"),
+    ("fast quickly schnell slow", "fast speed quick schnell geschwindigkeit", "length time speed"),
     ("often häufig oft", "often every times once twice oft häufig alle mal jede jeden", "time"),
     ("expensive teuer", "cost costs price worth fee expensive teuer kostet kostete preis", "money"),
     ("hot cold warm", "hot cold warm temp temperature temperatur degrees grad", "heat"),

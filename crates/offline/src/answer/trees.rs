@@ -140,7 +140,8 @@ impl Evidence<'_, '_> {
         let estimate = if self.is_scored() {
             TREES_WITH_SCORES.estimate(&features)
         } else {
-            let rules = self.rule_odds_of_line(at).clamp(-RULES_MOST, RULES_MOST);
+            // The first feature.
+            let rules = features[0].clamp(-RULES_MOST, RULES_MOST);
             TREES.estimate(&features) + RULES_SHARE * (rules - RULES_NEUTRAL)
         };
         self.estimates.borrow_mut().insert(at, estimate);

@@ -387,9 +387,11 @@ impl Evidence<'_, '_> {
         };
         let names: Vec<String> =
             kinds::names(self.question, line).into_iter().filter(|name| !is_in_question(name)).collect();
-        let is_code = |word: &Word<'_>| {
+        let is_code = |at: usize| {
+            let word = &line.words[at];
             let before = line.text[..word.at].chars().next_back();
             kinds::is_new(self.question, word)
+                && !measures::has_unit(line, at)
                 && (before.is_some_and(|c| matches!(c, '`' | '"' | '“' | '„' | '«' | '-'))
                     || word.text.chars().skip(1).any(|c| c.is_uppercase() || c.is_ascii_digit()))
         };
@@ -402,7 +404,7 @@ impl Evidence<'_, '_> {
         let relations: Vec<usize> =
             (0..line.words.len()).filter(|at| is_relation(&line.words[*at])).collect();
         let marked =
-            (0..line.words.len()).filter(|at| is_name(&line.words[*at]) || is_code(&line.words[*at]));
+            (0..line.words.len()).filter(|at| is_name(&line.words[*at]) || is_code(*at));
         relations.is_empty()
             || marked.into_iter().any(|at| relations.iter().any(|relation| relation.abs_diff(at) <= NEAR))
     }

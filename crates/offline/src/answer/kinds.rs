@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use super::lines::{Line, Word};
-use super::measures::holds_amount;
+use super::measures::{self, holds_amount};
 use super::question::{AnswerType, ParsedQuestion, Role};
 use super::unspaced;
 use super::words::{self, any_word};
 use crate::languages::Language;
 use crate::lexicon::{is_month, is_stop_word};
-use crate::phrase::{PhraseKind, phrases};
+use crate::phrase::{Phrase, PhraseKind, phrases};
 use crate::scripts::{has_no_spaces, is_ideograph, runs};
 use crate::{dates, han};
 
@@ -99,11 +99,17 @@ pub(super) fn names(question: &ParsedQuestion, line: &Line<'_>) -> Vec<String> {
         let mut parts = name.split('.').skip(1);
         parts.any(|part| part.starts_with(|c: char| c.is_lowercase()))
     };
+    // `2 TB`
+    let is_unit = |phrase: &Phrase| {
+        let is_counted = line.text[..phrase.range.start].trim_end().ends_with(|c: char| c.is_ascii_digit());
+        is_counted && measures::is_unit(&phrase.text.to_lowercase())
+    };
     let named = of_line.filter(|phrase| {
         let is_address = phrase.text.contains(['/', '_']);
         phrase.kind == PhraseKind::Name
             && !has_no_spaces(&phrase.text)
             && !is_file(&phrase.text)
+            && !is_unit(phrase)
             && !is_address
     });
     found.extend(named.map(|phrase| phrase.text).filter(|name| is_new(name)));

@@ -123,7 +123,7 @@ const DIMENSIONS_CHINESE: &[(&str, &[&str])] = &[
 const OTHER_UNITS: &str = "volt volts cubic windstärke per cent age mal";
 
 /// True if a lowercase word is a unit, of any dimension.
-fn is_unit(word: &str) -> bool {
+pub(super) fn is_unit(word: &str) -> bool {
     DIMENSIONS.iter().any(|(_, units)| any_word(units, word)) || any_word(OTHER_UNITS, word)
 }
 

@@ -77,6 +77,7 @@ fn a_question_for_a_name_needs_a_name() {
         ("What is the parrot called?", "The parrot sits in a cage.", false),
         ("What is the parrot called?", "The parrot, Olek, sits in a cage.", true),
         ("What is this rule called?", "This rule is called orphan rule.", true),
+        ("What is the name of the studio?", "On the 2 TB cache of a studio, this takes four minutes.", false),
         ("三个徒弟叫什么？", "造船的是他的三个徒弟。", false),
         ("船叫什么名字？", "这条船取名“海燕”。", true),
     ] {
@@ -108,4 +109,10 @@ fn the_value_of_a_row_is_not_that_of_a_thing_it_lists() {
         "How much does the R1 cost?",
         &["part: R1 | fits: G2; G3 | price: 9 euros"],
     );
+}
+
+#[test]
+fn an_amount_is_no_name_of_the_requested_class() {
+    let text = "The lift was out of order in November. The repair cost £2,840, of which the insurance pays £1,900.";
+    test_support::check_no_answer_in(text, "Which company repaired the lift?");
 }

@@ -234,6 +234,8 @@ impl Language {
             (Language::Polish, "kto kiedy gdzie ile dlaczego jak który która"),
             (Language::Russian, "кто когда где сколько почему как какой какая"),
         ];
+        const UNSPACED_ASKING: [&str; 12] =
+            ["什么", "怎么", "怎样", "如何", "哪", "谁", "多少", "几", "吗", "为何", "是否", "何"];
         const FIRST_WORDS: usize = 3;
         let language = Self::of(text);
         if language != Self::English {
@@ -242,7 +244,11 @@ impl Language {
         let lower = text.to_lowercase();
         // `什么是 WeakSet？` is a Chinese question about a long name.
         let unspaced: String = text.chars().filter(|c| !c.is_ascii_alphanumeric()).collect();
-        let asks_in_letters = lower.split(|c: char| !c.is_ascii_alphanumeric()).any(is_stop_word);
+        let mut in_letters = lower.split(|c: char| !c.is_ascii_alphanumeric());
+        // `Entity Too Large 怎么解决？`, but not `What does 怎么 mean?`.
+        let begins_in_letters = in_letters.clone().next().is_some_and(is_stop_word);
+        let asks_unspaced = UNSPACED_ASKING.iter().any(|asking| text.contains(asking));
+        let asks_in_letters = in_letters.any(is_stop_word) && (begins_in_letters || !asks_unspaced);
         if !asks_in_letters && Self::of(&unspaced) != Self::English {
             return Self::of(&unspaced);
         }
@@ -390,6 +396,8 @@ mod tests {
             ("What was in the case?", Language::English),
             ("Quand est née Ada?", Language::French),
             ("Ada Lovelace", Language::English),
+            ("上传报 413 Request Entity Too Large 怎么解决？", Language::Chinese),
+            ("What does 怎么 mean?", Language::English),
         ] {
             assert_eq!(Language::of_question(question), language, "{question}");
         }

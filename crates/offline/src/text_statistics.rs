@@ -155,7 +155,6 @@ impl<'a> Sentence<'a> {
 /// True if a short line without a full stop may name a topic: it is marked as a heading, or it is neither half a sentence nor the
 /// description of an image. A list item must be a name or a short noun phrase.
 fn names_topic(text: &str, range: &Range<usize>, tokens: &[Token<'_>], language: Language) -> bool {
-    const MAX_MARK_BYTES: usize = 3;
     let line = &text[range.clone()];
     let is_number = |token: &Token<'_>| {
         token.shape == Shape::Digit || token.text.chars().all(|c| matches!(c, 'I' | 'V' | 'X'))
@@ -163,9 +162,7 @@ fn names_topic(text: &str, range: &Range<usize>, tokens: &[Token<'_>], language:
     let name = heading_range(text, range);
     let words = &tokens[tokens.partition_point(|token| token.start < name.start)
         ..tokens.partition_point(|token| token.start < name.end)];
-    // Laws count with `(1)` and `a)`.
-    let is_item = is_list_item(line)
-        || line.find(") ").is_some_and(|at| at <= MAX_MARK_BYTES && !line[..at].contains(' '));
+    let is_item = is_list_item(line);
     let words = match words {
         [mark, words @ ..] if is_item && is_number(mark) => words,
         words => words,

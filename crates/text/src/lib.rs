@@ -16,7 +16,7 @@ mod wrapped;
 pub use boilerplate::{behind_end_marks, is_about_rights, without_boilerplate};
 pub use front_matter::front_matter;
 pub use key::entity_key;
-pub use lines::is_list_item;
+pub use lines::{is_clause, is_list_item};
 pub use names::{MAX_NAME_BYTES, MAX_NAME_CHARS, clean_name};
 pub use sanitize::{sanitize, unescape};
 pub use sentences::{is_prose, sentences, sentences_and_code};

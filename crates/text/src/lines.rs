@@ -97,27 +97,25 @@ fn ends_sentence(
     let goes_on = this.ends_with(['，', '、', '；', '،', ',', ';']);
     let short =
         this.len() <= SHORT_LINE && next.starts_with(starts) && !(goes_on && next.starts_with(has_no_case));
-    (short && !continues && !is_wrapped(chars, next, others))
+    (short && !continues && !is_wrapped(chars, next, others) && !ends_with_joining_word(this))
         || begins_turn(next)
         || stands_alone(this)
         || stands_alone(next)
         || is_row(this)
         || is_row(next)
         || is_list_item(next)
+        || is_clause(next)
         || (is_named_value(this) && is_named_value(next))
 }
 
 /// True if a line without a mark at its end is a title above the line `next`: `next` begins with the same words, or with a capital
 /// although more words would fit on a line as long as the `others`.
 fn is_title(this: &str, next: &str, chars: usize, others: usize, begins_paragraph: bool) -> bool {
-    const JOINING: &str =
-        "a an and as at by for from in of on or that the to who with und der die das von et de la le";
     let is_mark = |c: char| !(c.is_alphanumeric() || matches!(c, ')' | '"' | '”' | '»' | '’'));
-    let last = this.rsplit(' ').next().unwrap_or_default();
     if is_label(this)
         || !next.starts_with(char::is_uppercase)
         || this.ends_with(is_mark)
-        || JOINING.split(' ').any(|word| word == last)
+        || ends_with_joining_word(this)
     {
         return false;
     }
@@ -125,6 +123,14 @@ fn is_title(this: &str, next: &str, chars: usize, others: usize, begins_paragrap
         this.split_whitespace().zip(next.split_whitespace()).take(2).filter(|(this, next)| this == next);
     let is_much_shorter = others >= MIN_WRAP_CHARS && chars * 2 <= others;
     begins_paragraph && (alike.count() == 2 || is_much_shorter && !this.starts_with(char::is_lowercase))
+}
+
+/// True if a line ends with a word that never ends a sentence.
+fn ends_with_joining_word(line: &str) -> bool {
+    const JOINING: &str =
+        "a an and as at by for from in of on or that the to who with und der die das von et de la le";
+    let last = line.rsplit(' ').next().unwrap_or_default();
+    JOINING.split(' ').any(|word| word == last)
 }
 
 /// True if the first word of `next` did not fit on a line of `chars` characters, when another line has `others`.
@@ -147,7 +153,7 @@ fn is_row(line: &str) -> bool {
 
 /// True if a line is `name: value`, as in front matter and message headers.
 fn is_named_value(line: &str) -> bool {
-    let Some((name, value)) = line.split_once(": ") else { return false };
+    let Some((name, value)) = line.split_once(": ").or_else(|| line.split_once('：')) else { return false };
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
     !value.trim().is_empty()
         && name.starts_with(char::is_alphabetic)
@@ -155,7 +161,7 @@ fn is_named_value(line: &str) -> bool {
         && name.chars().count() <= MAX_LABEL_CHARS
 }
 
-/// True if a line begins with the mark of a list item: a bullet, a dash or a number, also in brackets or a circle.
+/// True if a line begins with the mark of a list item: a bullet, a dash, a number or a letter, also in brackets or a circle.
 pub fn is_list_item(line: &str) -> bool {
     const MAX_DIGITS: usize = 3;
     let after_number = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -164,13 +170,31 @@ pub fn is_list_item(line: &str) -> bool {
         (1..=2).contains(&inside.chars().count())
             && inside.chars().all(|c| c.is_ascii_digit() || "一二三四五六七八九十".contains(c))
     };
+    let is_letter = |inside: &str| inside.len() == 1 && inside.starts_with(|c: char| c.is_ascii_lowercase());
+    let is_lettered = line.split_once(") ").is_some_and(|(inside, _)| {
+        is_letter(inside)
+            || inside.strip_prefix('(').is_some_and(|inside| is_number(inside) || is_letter(inside))
+    });
     line.starts_with(|c| matches!(c, '•' | '◦' | '‣' | '①'..='⑳'))
         || ["- ", "* ", "+ ", "– "].iter().any(|mark| line.starts_with(mark))
         || (is_numbered && [". ", ") ", "、", "．", "）"].iter().any(|mark| after_number.starts_with(mark)))
+        || is_lettered
         || line
             .strip_prefix('（')
             .and_then(|rest| rest.split_once('）'))
             .is_some_and(|(inside, _)| is_number(inside))
+}
+
+/// True if a line begins with the number of a clause, as contracts have them: `5.3 Gas bottles must be taken off.`
+pub fn is_clause(line: &str) -> bool {
+    const MAX_DIGITS: usize = 2;
+    let Some((number, rest)) = line.split_once(' ') else { return false };
+    let is_part =
+        |part: &str| (1..=MAX_DIGITS).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    let number = number.trim_end_matches('.');
+    number.contains('.')
+        && number.split('.').all(is_part)
+        && rest.starts_with(|c: char| c.is_alphabetic() && !c.is_lowercase())
 }
 
 /// Marks fences and the lines between them as code. Readers write the language after every opening fence. A first fence
@@ -227,13 +251,34 @@ mod tests {
             "（2）盖子",
             "（十）盖子",
             "③盖子",
+            "b) a lid",
+            "(c) a lid",
+            "(4) a lid",
         ] {
             assert!(is_list_item(line), "{line}");
         }
-        for line in
-            ["lid", "-lid", "1984. It was late.", "3.5 litres", "（见下文）盖子", "（123）盖子", "12 lids"]
-        {
+        for line in [
+            "lid",
+            "-lid",
+            "1984. It was late.",
+            "3.5 litres",
+            "（见下文）盖子",
+            "（123）盖子",
+            "12 lids",
+            "f(x) is it",
+            "(or b) lid",
+        ] {
             assert!(!is_list_item(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn numbers_with_points_before_a_capital_mark_clauses() {
+        for line in ["5.3 Gas bottles", "2.1. Der Mieter", "10.2.1 盖子"] {
+            assert!(is_clause(line), "{line}");
+        }
+        for line in ["5.3 million", "5. Gas bottles", "5 Gas bottles", "1.9.2024 Ada", "v1.2 Ada"] {
+            assert!(!is_clause(line), "{line}");
         }
     }
 }

@@ -16,7 +16,7 @@ const MAX_WORD_CHARS: usize = 24;
 ///   abbreviation, an initial, an ordinal, a list number or a decimal. So do `!`, `?` and `…`, unless they belong to a
 ///   name, such as `Yum! Brands`. `?`, and `!` in a message, may also end one before a lowercase word. `。！？` and the like
 ///   always end a sentence.
-/// - Closing quotes and brackets stay with the sentence they close.
+/// - Closing quotes and brackets, and the numbers of notes in brackets, stay with the sentence they follow.
 /// - Blank lines end sentences. A single line end (`\n`, `\r\n` or `\r`) does so before and after headings, table rows and
 ///   records, before list items and the messages of a chat log, where a quotation begins or ends, and after a short line that
 ///   is followed by a capital or a script without case, unless its paragraph is wrapped there. So does one after a title: the
@@ -127,10 +127,24 @@ fn skip_while(text: &str, from: usize, mut keep: impl FnMut(char) -> bool) -> us
     text[from..].char_indices().find(|&(_, c)| !keep(c)).map_or(text.len(), |(at, _)| from + at)
 }
 
+/// Skips closing quotes and brackets, and the numbers of notes in brackets, as in `It was old.[3] In 1391`.
 fn skip_closers(text: &str, from: usize) -> usize {
-    skip_while(text, from, |c| {
+    let is_closer = |c| {
         matches!(c, ')' | ']' | '"' | '\'' | '”' | '’' | '»' | '」' | '』' | '）' | '》' | '】' | '*' | '_')
-    })
+    };
+    let mut at = skip_while(text, from, is_closer);
+    while let Some(length) = note_number_len(&text[at..]) {
+        at = skip_while(text, at + length, is_closer);
+    }
+    at
+}
+
+/// Returns the length of the number of a note, such as `[3]`, at the beginning of `text`.
+fn note_number_len(text: &str) -> Option<usize> {
+    const MAX_DIGITS: usize = 3;
+    let inside = text.strip_prefix('[')?;
+    let digits = inside.bytes().take_while(u8::is_ascii_digit).count();
+    ((1..=MAX_DIGITS).contains(&digits) && inside[digits..].starts_with(']')).then_some(digits + "[]".len())
 }
 
 /// True if the marks at `stop` end the sentence that began at `start`; `after` is the position after them and the closing quotes.
@@ -341,6 +355,15 @@ mod tests {
     }
 
     #[test]
+    fn the_number_of_a_note_stays_with_its_sentence() {
+        check_sentences(
+            "It is old.[3] In 1391 it got a charter.[4][12] See [5].",
+            &["It is old.[3]", "In 1391 it got a charter.[4][12]", "See [5]."],
+        );
+        check_sentences("城很老。[3] 1391年建市。", &["城很老。[3]", "1391年建市。"]);
+    }
+
+    #[test]
     fn full_stops_end_sentences_and_quotes_stay_with_them() {
         check_sentences("One. Two! Three? \"Four.\" Five", &["One.", "Two!", "Three?", "\"Four.\"", "Five"]);
         check_sentences("\"Really?\" he asked. Yes...", &["\"Really?\" he asked.", "Yes..."]);
@@ -356,6 +379,7 @@ mod tests {
             check_sentences(&format!("{title}\n{below}"), &[title, below]);
         }
         for wrapped in [
+            "This is like a\nGit worktree, which has files of its own.",
             "The old bridge over the river was built by a friend of\nHana Dvorakova and her brother.",
             "On the third of May in that year the council\nAssembly met in the old hall of the town, which was full.",
             "They went to the old bridge that was built by the\nBo Lind company in the year of the great flood, which nobody there had forgotten at all.",

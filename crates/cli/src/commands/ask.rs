@@ -332,7 +332,7 @@ fn print_answer(
 ) -> anyhow::Result<()> {
     app.output.stream(&writer.finish(answer))?;
     let numbered = writer.numbered(&answer.citations);
-    print_sources(app, args, answer, &numbered)?;
+    print_sources(app, args, &question.text, answer, &numbered)?;
     print_references(app, query::references(question, retrieval).as_deref().unwrap_or_default())?;
     if app.output.verbose {
         for line in why::explained(retrieval, &numbered) {
@@ -360,6 +360,7 @@ fn print_references(app: &App, references: &[ListedDocument]) -> anyhow::Result<
 fn print_sources(
     app: &App,
     args: &AskArgs,
+    question: &str,
     answer: &Answer,
     numbered: &[Option<&Citation>],
 ) -> anyhow::Result<()> {
@@ -402,7 +403,7 @@ fn print_sources(
         output.note("help: `graphloom add PATH` adds documents");
     }
     if answer.kind == AnswerKind::Answer && answer.model.is_none() {
-        output.note("answered without an LLM: verbatim sentences from your documents");
+        output.note(query::without_llm(question));
         if let Some(service) = app.config.unused_chat_key() {
             output
                 .note(format_args!("an API key is set; --llm {}:MODEL uses it for answers", service.name()));

@@ -91,12 +91,35 @@ pub fn marks_of(answer: &Answer, retrieval: &Retrieval) -> Vec<Mark> {
     marked
 }
 
-/// True if a part of a verbatim answer ends with a quote, as answers write it: on one line, without marks of quotations.
+/// True if a part of a verbatim answer ends with a quote, as answers write it: on one line, without marks of quotations, and with
+/// raised numbers of notes.
 pub fn ends_with_quote(before: &str, quote: &str) -> bool {
     let quote = one_line(quote);
-    let mut quoted = quote.chars().rev().filter(|c| !c.is_whitespace());
+    let notes = notes(&quote);
+    let written_as = |(at, c)| if is_in(&notes, at) { raised(c) } else { Some(c) };
+    let mut quoted = quote.char_indices().rev().filter_map(written_as).filter(|c| !c.is_whitespace());
     let mut written = before.chars().rev().filter(|c| !c.is_whitespace());
     quoted.all(|c| written.next() == Some(c))
+}
+
+/// Returns the byte ranges of numbers in brackets in words of a document: its notes or references. An answer raises them, as in
+/// `old.³` for `old.[3]`, because brackets mark its citations.
+pub(super) fn notes(words: &str) -> Vec<Range<usize>> {
+    markers(words).into_iter().map(|marker| marker.range).collect()
+}
+
+/// True if a position is in one of the ranges.
+pub(super) fn is_in(ranges: &[Range<usize>], at: usize) -> bool {
+    ranges.iter().any(|range| range.contains(&at))
+}
+
+/// Returns a character of a note as an answer writes it; `None` for a bracket.
+pub(super) fn raised(c: char) -> Option<char> {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    match c.to_digit(10) {
+        Some(digit) => Some(DIGITS[digit as usize]),
+        None => (!matches!(c, '[' | ']')).then_some(c),
+    }
 }
 
 /// Returns `answer` without a closing section `### References`.

@@ -83,6 +83,7 @@ pub use retrieval::{
 pub use suggest::{MAX_ABOUT_CHARS, MAX_SUGGESTIONS, Suggestion, Suggestions, suggest};
 pub use trust::PageRankTrust;
 pub use verbatim::AnswerKind;
+pub use wording::without_llm;
 
 use crate::Engine;
 use crate::filtered::FilteredSnapshot;

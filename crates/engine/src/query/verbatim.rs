@@ -18,7 +18,10 @@ use super::{Answer, QueryError, QueryNote, Question, Retrieval, overview, report
 use crate::Engine;
 use crate::extract::is_boilerplate;
 use graphloom_offline::{Intent, Passage, Quote, Reply};
-use graphloom_text::{Joint, is_about_rights, is_list_item, is_prose, joint, sentences};
+use graphloom_text::{
+    Joint, is_about_rights, is_clause, is_list_item, is_prose, joint, sentences, sentences_and_code,
+    turn_label,
+};
 
 /// Maximum number of claims in an answer as of a date, and of sentences that state each.
 const MAX_HELD: usize = 5;
@@ -257,16 +260,18 @@ impl Draft {
 
     /// Adds a line with the words of a quote and the number of its document. Runs of white space become one space, line ends are
     /// joined as in [`graphloom_text::one_line`], and marks of quotations (`>`) at the beginning of lines are left out.
-    /// Paragraphs, list items, table rows, turns of conversations and lines that end without a mark, such as titles, keep their own
-    /// lines.
+    /// Paragraphs, list items, table rows, turns of conversations, code and sentences that end without a mark, such as titles,
+    /// keep their own lines. Numbers of notes are [raised](cite::notes).
     ///
     /// - `before`: text before the quote on its line.
     pub(super) fn quote(&mut self, before: &str, cited: &[CitableChunk<'_>], quote: &Quote) {
         let Some(from) = cited.get(quote.passage) else { return };
         let Some(words) = from.chunk.text.get(quote.range.clone()) else { return };
         self.text.push_str(before);
-        let all = sentences(&from.chunk.text).into_iter();
-        let begins: HashSet<usize> = all.map(|sentence| sentence.start).collect();
+        let starts = |of: Vec<Range<usize>>| of.into_iter().map(|range| range.start).collect();
+        let begins: HashSet<usize> = starts(sentences(&from.chunk.text));
+        let with_code: HashSet<usize> = starts(sentences_and_code(&from.chunk.text));
+        let notes = cite::notes(words);
         let mut marks = quote.matches.iter().peekable();
         let mut begun = None;
         let mut gap = String::new();
@@ -282,9 +287,11 @@ impl Draft {
             if !gap.is_empty() {
                 let line = words[at - quote.range.start..].lines().next().unwrap_or_default();
                 let before = self.text.rsplit('\n').next().unwrap_or_default();
+                let is_code = !begins.contains(&at) && with_code.contains(&at);
                 // The marks of a quotation begin no line.
                 let begins = begins.contains(&at) && !gap.contains('>');
-                let is_apart = stands_alone(line) || begins && !is_prose(before);
+                let is_message = || turn_label(line).is_some();
+                let is_apart = is_code || stands_alone(line) || begins && (!is_prose(before) || is_message());
                 match gap.matches('\n').count() {
                     0 => self.text.push(' '),
                     1 if !is_apart => match joint(&self.text, line) {
@@ -294,6 +301,7 @@ impl Draft {
                         Joint::Space => self.text.push(' '),
                         Joint::Nothing => {}
                     },
+                    _ if is_code => self.text.push_str(&gap[gap.rfind('\n').unwrap_or_default()..]),
                     _ => self.text.push('\n'),
                 }
                 gap.clear();
@@ -301,7 +309,10 @@ impl Draft {
             if begun.is_none() && marks.peek().is_some_and(|mark| mark.start <= at && at < mark.end) {
                 begun = Some(self.text.len());
             }
-            self.text.push(c);
+            match cite::is_in(&notes, at - quote.range.start) {
+                true => self.text.extend(cite::raised(c)),
+                false => self.text.push(c),
+            }
         }
         self.matches.extend(begun.map(|start| start..self.text.len()));
         self.text.push_str(&format!(" [{}]", from.number));
@@ -311,9 +322,9 @@ impl Draft {
     }
 }
 
-/// True if a line does not continue the previous one: a list item, a table row or a turn of a conversation.
+/// True if a line does not continue the previous one: a list item, a clause, a table row or a turn of a conversation.
 fn stands_alone(line: &str) -> bool {
-    is_list_item(line) || line.starts_with('[') || line.contains(" | ")
+    is_list_item(line) || is_clause(line) || line.starts_with('[') || line.contains(" | ")
 }
 
 #[cfg(test)]
@@ -368,5 +379,26 @@ mod tests {
             "Closest:\n- It has:\n- a lid, which is red\n- a base\n[09:14] Ada: Yes.\nIt is old. It stands.\nHURT\n\
              Ada, 34\nBen, 37 [4]\n"
         );
+        let chat = "2024-02-15 08:52 Ada: Who is there?\n2024-02-15 08:53 Ben: Me.";
+        assert_eq!(check_quote(chat, 0, Vec::new()).text, format!("Closest:\n- {chat} [4]\n"));
+        let values = "出席： 林青、田主任\n缺席： 罗启明（出差）";
+        assert_eq!(check_quote(values, 0, Vec::new()).text, format!("Closest:\n- {values} [4]\n"));
+    }
+
+    #[test]
+    fn code_keeps_its_lines_and_indentation() {
+        let text = "Install it:\n\n```shell\nif true; then\n  make all\nfi\n```\n\nThen run\nit.";
+        let expected =
+            "Closest:\n- Install it:\n```shell\nif true; then\n  make all\nfi\n```\nThen run it. [4]\n";
+        assert_eq!(check_quote(text, 0, Vec::new()).text, expected);
+    }
+
+    #[test]
+    fn numbers_of_notes_are_not_taken_for_citations() {
+        let text = "It is old.[3] In 1391 it got `x[1]` and a charter [4, 12].";
+        let draft = check_quote(text, 0, Vec::new());
+        assert_eq!(draft.text, "Closest:\n- It is old.³ In 1391 it got `x[1]` and a charter ⁴, ¹². [4]\n");
+        let before = draft.text.trim_end().trim_end_matches("[4]");
+        assert!(cite::ends_with_quote(before, text), "{before}");
     }
 }

@@ -2,6 +2,12 @@
 
 use graphloom_offline::language_code;
 
+/// Returns the note below an answer without an LLM, in the language of the question if that is English, German or Chinese, and
+/// otherwise in English.
+pub fn without_llm(question: &str) -> &'static str {
+    Language::of(question).without_llm()
+}
+
 /// A language that has these words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {
@@ -54,6 +60,14 @@ impl Language {
             Self::English => "Probably:",
             Self::German => "Wahrscheinlich:",
             Self::Chinese => "可能的答案：",
+        }
+    }
+
+    pub(super) fn without_llm(self) -> &'static str {
+        match self {
+            Self::English => "answered without an LLM: verbatim sentences from your documents",
+            Self::German => "ohne LLM beantwortet: wörtliche Sätze aus Ihren Dokumenten",
+            Self::Chinese => "未使用大语言模型：以上均为文档原文",
         }
     }
 
@@ -177,5 +191,6 @@ mod tests {
         }
         assert_eq!(Language::English.not_found(1, &[]), "Not found in 1 document.");
         assert_eq!(Language::of("Hallo"), Language::German);
+        assert_eq!(without_llm("Wer hat das Museum gegründet?"), Language::German.without_llm());
     }
 }

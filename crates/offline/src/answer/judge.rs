@@ -403,8 +403,7 @@ impl Evidence<'_, '_> {
         };
         let relations: Vec<usize> =
             (0..line.words.len()).filter(|at| is_relation(&line.words[*at])).collect();
-        let marked =
-            (0..line.words.len()).filter(|at| is_name(&line.words[*at]) || is_code(*at));
+        let marked = (0..line.words.len()).filter(|at| is_name(&line.words[*at]) || is_code(*at));
         relations.is_empty()
             || marked.into_iter().any(|at| relations.iter().any(|relation| relation.abs_diff(at) <= NEAR))
     }

@@ -113,6 +113,7 @@ fn the_value_of_a_row_is_not_that_of_a_thing_it_lists() {
 
 #[test]
 fn an_amount_is_no_name_of_the_requested_class() {
-    let text = "The lift was out of order in November. The repair cost £2,840, of which the insurance pays £1,900.";
+    let text =
+        "The lift was out of order in November. The repair cost £2,840, of which the insurance pays £1,900.";
     test_support::check_no_answer_in(text, "Which company repaired the lift?");
 }

@@ -123,7 +123,7 @@ impl<'a> Writer<'a> {
             Event::Start(tag) => self.start(tag, range.start),
             Event::End(tag) => self.end(tag, range),
             Event::Text(text) => self.text(&text, range.start),
-            Event::Code(code) => self.inline(&format!("`{code}`"), range.start),
+            Event::Code(code) => self.code_span(&format!("`{code}`"), range),
             Event::InlineMath(_) | Event::DisplayMath(_) => {
                 let source = self.source;
                 self.inline(&source[range.clone()], range.start);
@@ -275,6 +275,30 @@ impl<'a> Writer<'a> {
             }
             self.words(part, at.min(self.source.len()));
             at = self.source.ceil_char_boundary(at + part.len() + 1);
+        }
+    }
+
+    /// Writes code between backticks, on the lines that it takes in the source.
+    fn code_span(&mut self, code: &str, range: std::ops::Range<usize>) {
+        let mut at = range.start;
+        let pieces: Vec<(usize, &str)> = self.source[range.clone()]
+            .split('\n')
+            .map(|line| {
+                let bare = line.trim_start_matches([' ', '\t', '>']);
+                let piece = (at + line.len() - bare.len(), bare.trim_end());
+                at += line.len() + 1;
+                piece
+            })
+            .collect();
+        let words = pieces.iter().flat_map(|(_, piece)| piece.split_whitespace());
+        if pieces.len() == 1 || !words.eq(code.split_whitespace()) {
+            return self.inline(code, range.start);
+        }
+        for (n, (at, piece)) in pieces.into_iter().enumerate() {
+            if n > 0 {
+                self.words(" ", at);
+            }
+            self.words(piece, at);
         }
     }
 
@@ -481,6 +505,12 @@ mod tests {
         let body = parse(source);
         let found: Vec<_> = body.headings.iter().map(|h| (h.offset, h.level, h.title.as_str())).collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn code_keeps_its_lines() {
+        let source = "It is `git\n  push --force`. See\n> `a` and `b\n> c`.\n";
+        check_markdown(source, "It is `git\npush --force`. See\n`a` and `b\nc`.");
     }
 
     #[test]

@@ -8,8 +8,9 @@ repository), and questions.jsonl as described in docs/reference/evaluation.md. T
 separate workspace, and its questions are asked with the defaults. Sets without documents are left out.
 
 The rules are developed only on the first part; for the other parts, only totals are printed. The validation sets were written
-before anyone looked at the answers, and no rule was developed on them. The natural sets are the hardest: a third of their questions
-are answered by a sentence that does not name its subject. The answers of four of them were read before rules were changed.
+before anyone looked at the answers, and no rule was developed on them. The natural sets are the hardest: in eight of the
+twelve, a third of the answers are in a sentence that does not name its subject. The answers of the other four were read before rules
+were changed.
 """
 import argparse
 import collections

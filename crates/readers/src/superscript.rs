@@ -1,5 +1,7 @@
 //! Writes raised text so that it stays apart from the word or number before it.
 
+use graphloom_text::raised_digit;
+
 /// Returns raised text as plain text.
 ///
 /// - Digits and signs become superscripts, so that `10` with a raised `5` is `10⁵` and not `105`, and the number of a note is
@@ -27,11 +29,6 @@ fn raised(c: char) -> Option<char> {
         'n' => Some('ⁿ'),
         c => raised_digit(c),
     }
-}
-
-fn raised_digit(c: char) -> Option<char> {
-    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
-    c.to_digit(10).map(|digit| DIGITS[digit as usize])
 }
 
 #[cfg(test)]

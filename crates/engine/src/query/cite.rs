@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use graphloom_core::{Chunk, DocumentId, Span};
-use graphloom_text::one_line;
+use graphloom_text::{one_line, raised_digit};
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -115,11 +115,7 @@ pub(super) fn is_in(ranges: &[Range<usize>], at: usize) -> bool {
 
 /// Returns a character of a note as an answer writes it; `None` for a bracket.
 pub(super) fn raised(c: char) -> Option<char> {
-    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
-    match c.to_digit(10) {
-        Some(digit) => Some(DIGITS[digit as usize]),
-        None => (!matches!(c, '[' | ']')).then_some(c),
-    }
+    raised_digit(c).or_else(|| (!matches!(c, '[' | ']')).then_some(c))
 }
 
 /// Returns `answer` without a closing section `### References`.

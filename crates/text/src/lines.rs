@@ -106,6 +106,7 @@ fn ends_sentence(
         || is_list_item(next)
         || is_clause(next)
         || (is_named_value(this) && is_named_value(next))
+        || are_rows_of_columns(this, next)
 }
 
 /// True if a line without a mark at its end is a title above the line `next`: `next` begins with the same words, or with a capital
@@ -149,6 +150,31 @@ fn stands_alone(line: &str) -> bool {
 /// True if a line is a row of named cells, as readers write tables of values.
 fn is_row(line: &str) -> bool {
     line.contains(" | ")
+}
+
+/// True if two lines are rows of a table whose columns are separated by tabs or aligned by spaces: a cell begins at the same place
+/// in both. Justified prose has gaps of two spaces, and those of two lines are rarely at the same place.
+fn are_rows_of_columns(this: &str, next: &str) -> bool {
+    const WIDE: usize = 3;
+    let is_aligned = |(start, gap): (usize, usize)| {
+        gaps(next).any(|(other, next_gap)| start == other && gap.max(next_gap) >= WIDE)
+    };
+    (this.contains('\t') && next.contains('\t')) || gaps(this).any(is_aligned)
+}
+
+/// Returns the gaps of more than one space in a line, except those behind the end of a sentence, where some people type two: where
+/// the text goes on, and the number of spaces, in characters.
+fn gaps(line: &str) -> impl Iterator<Item = (usize, usize)> {
+    let (mut gap, mut before) = (0, ' ');
+    line.chars().enumerate().filter_map(move |(at, c)| {
+        if c == ' ' {
+            gap += 1;
+            return None;
+        }
+        let found = (gap > 1 && !".!?:".contains(before)).then_some((at, gap));
+        (gap, before) = (0, c);
+        found
+    })
 }
 
 /// True if a line is `name: value`, as in front matter and message headers.

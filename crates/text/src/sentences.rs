@@ -532,6 +532,27 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_aligned_columns_are_their_own_sentences() {
+        for text in [
+            "Day          Hall        Pool\nMonday       9 to 17     closed\nTuesday      9 to 17     7 to 12",
+            "monday\tswimming\ttwelve\ntuesday\tclosed",
+        ] {
+            check_sentences(text, &text.lines().collect::<Vec<_>>());
+        }
+        let typed = "the letter was typed on a machine.  It had two spaces after\neach of its sentences, you know.  It looked odd, even then, to us.";
+        check_sentences(
+            typed,
+            &[
+                "the letter was typed on a machine.",
+                "It had two spaces after\neach of its sentences, you know.",
+                "It looked odd, even then, to us.",
+            ],
+        );
+        let justified = "the text of  a book that is set to a full line, so that\nits words are  far apart in every  line, as in old books";
+        check_sentences(justified, &[justified]);
+    }
+
+    #[test]
     fn windows_and_old_mac_line_ends_work_like_others() {
         let text = "The bridge at Ostrava was designed by Hana Dvorakova,\nwho also built the station. It is old.\n\n\
                     CHAPTER I\nIt was late\n- one\n- two\n> said\n> twice";

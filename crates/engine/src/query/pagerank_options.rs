@@ -41,12 +41,13 @@ pub struct PageRankOptions {
     /// A fact whose score is below the best one by this fraction of the best score gets 1/e of its weight.
     pub fact_temperature: f64,
     /// Weight of a passage's BM25 score relative to its cosine, each divided by the best one. Up to four times as much if no
-    /// name in the question gives a place to start. Mode auto only.
+    /// name in the question gives a place to start, and three times as much if the question is not split. Mode auto only.
     pub passage_words: f64,
     /// The same for facts; mode auto only.
     pub fact_words: f64,
     /// Weight in the result of a search for the words of the whole question, next to PageRank, 0 to 1, if no name in the
-    /// question gives a place to start. A name reduces the weight, a rare one to 0. Mode auto only.
+    /// question gives a place to start. A name reduces the weight, a rare one to 0. Hits far ahead of the others always get a
+    /// bonus in proportion to it. Mode auto only.
     pub direct: f64,
     /// How a question is split; mode auto only.
     pub decompose: Decompose,

@@ -6,9 +6,12 @@ use serde::Serialize;
 /// Up to this width of a name, PageRank ranks alone. Two passages in a graph of a thousand nodes: PageRank starts at one place.
 const TIGHT: f64 = 0.1;
 
-/// From this width on, a name guides PageRank no better than no name. Eight passages in a graph of a thousand nodes: their
-/// neighbours are linked with most of the collection.
-const LOOSE: f64 = 0.3;
+/// From this width on, a name guides PageRank no better than no name. Four passages in a graph of a thousand nodes: their
+/// neighbours are linked with much of the collection.
+const LOOSE: f64 = 0.2;
+
+/// How much more the words count in the choice of seeds if the question asks for one thing.
+const ONE_THING: f64 = 3.0;
 
 /// How much PageRank was trusted for a question, and why.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -48,10 +51,12 @@ impl PageRankTrust {
 
     /// Returns the weight of words relative to vectors in the choice of seeds: `given` if a rare name guides PageRank, four
     /// times as much if no name does, because words distinguish passages that names do not. Vectors of a neural network do so
-    /// too; relative to these, words get at most twice as much.
-    pub(super) fn words(&self, given: f64, lexical: bool) -> f64 {
+    /// too; relative to these, words get at most twice as much. Relative to vectors of words, they get [`ONE_THING`] times as much
+    /// if the question `is_whole`, not split into parts: then one passage is wanted, which usually contains most of the words.
+    pub(super) fn words(&self, given: f64, lexical: bool, is_whole: bool) -> f64 {
         let of_lexical = if lexical { 2.0 * self.looseness * self.looseness } else { 0.0 };
-        given * (1.0 + self.looseness + of_lexical)
+        let focus = if lexical && is_whole { ONE_THING } else { 1.0 };
+        given * focus * (1.0 + self.looseness + of_lexical)
     }
 
     /// Returns the same as a sentence for users.
@@ -64,7 +69,7 @@ impl PageRankTrust {
             None => "the question names nothing specific that is in the graph".to_owned(),
         };
         match (self.share * 100.0).round() {
-            100.0 => format!("PageRank ranks alone: {why}"),
+            100.0 => format!("PageRank decides: {why}"),
             percent => {
                 format!("PageRank has a weight of {percent}%, the word search {}%: {why}", 100.0 - percent)
             }
@@ -87,9 +92,9 @@ mod tests {
         assert_eq!((trust.share, trust.looseness), (1.0, 0.0));
         assert_eq!(
             trust.reason(),
-            "PageRank ranks alone: 2 passages mention \"VELORA BRIDGE\", the rarest name of the question"
+            "PageRank decides: 2 passages mention \"VELORA BRIDGE\", the rarest name of the question"
         );
-        assert_eq!((trust.words(0.5, true), trust.words(3.0, true)), (0.5, 3.0));
+        assert_eq!((trust.words(0.5, true, false), trust.words(0.5, true, true)), (0.5, 1.5));
     }
 
     #[test]
@@ -97,8 +102,8 @@ mod tests {
         let (everywhere, none) = (trust(&[("LI HUA", 430)]), trust(&[]));
         assert_eq!((everywhere.share, everywhere.looseness), (0.4, 1.0));
         assert_eq!((none.share, none.looseness, none.passages), (0.4, 1.0, 0));
-        assert_eq!((none.words(0.5, true), none.words(0.0, true)), (2.0, 0.0));
-        assert_eq!((none.words(0.5, false), trust(&[("A", 1)]).words(0.5, false)), (1.0, 0.5));
+        assert_eq!((none.words(0.5, true, false), none.words(0.0, true, true)), (2.0, 0.0));
+        assert_eq!((none.words(0.5, false, true), trust(&[("A", 1)]).words(0.5, false, true)), (1.0, 0.5));
         assert!(none.reason().contains("a weight of 40%, the word search 60%"), "{}", none.reason());
     }
 
@@ -106,7 +111,7 @@ mod tests {
     fn trust_falls_as_more_passages_mention_the_name() {
         let shares: Vec<f64> = [1, 3, 5, 8, 12, 20].map(|passages| trust(&[("A", passages)]).share).to_vec();
         assert!(shares.is_sorted_by(|one, other| one >= other), "{shares:?}");
-        assert!(shares[0] > shares[3] && shares[3] > shares[5], "{shares:?}");
+        assert!(shares[0] > shares[2] && shares[2] > shares[5], "{shares:?}");
     }
 
     #[test]

@@ -23,6 +23,11 @@ use crate::query::{Arm, ChunkPath, FoundEntity, PageRankOptions, PathStep, Query
 use graphloom_offline::KnownName;
 use graphloom_text::entity_key;
 
+/// Number of full-text hits that get a bonus for their lead over the next one.
+const LEADING: usize = 3;
+/// Weight of this bonus, relative to the weight of words in the result.
+const LEAD: f64 = 0.4;
+
 /// Minimum number of chunks returned.
 const MIN_CHUNKS: usize = 100;
 
@@ -41,7 +46,10 @@ pub(super) async fn search(
     let nodes = scope.linkable().unwrap_or(links.nodes);
     let (names, trust) = named(scope, question, prior, &links.graph, nodes);
     let sought = sought(question, vectors);
-    let passages = SeedRanking::passages(options, trust.as_ref(), vectors.are_lexical);
+    let words = trust.as_ref().map_or(0.0, |trust| {
+        trust.words(options.passage_words, vectors.are_lexical, vectors.parts.is_empty())
+    });
+    let passages = SeedRanking::passages(options, words, trust.is_some() && !vectors.are_lexical);
     let (passages, facts) = match chosen {
         Some(facts) => {
             let [passages] = near(scope, question, [passages], &sought).await?;
@@ -75,7 +83,7 @@ pub(super) async fn search(
     let limit = shown.max(MIN_CHUNKS);
     let reached = ranked(graph, &reach, &seeds, limit);
     let chunks = match &trust {
-        Some(trust) => as_trusted(reached, by_words, trust, limit),
+        Some(trust) => as_trusted(reached, by_words, trust, options.direct, limit),
         None => reached,
     };
     let paths: Vec<ChunkPath> =
@@ -171,11 +179,10 @@ struct SeedRanking {
 }
 
 impl SeedRanking {
-    fn passages(options: &PageRankOptions, trust: Option<&PageRankTrust>, lexical: bool) -> Self {
-        let words = trust.map_or(0.0, |trust| trust.words(options.passage_words, lexical));
+    fn passages(options: &PageRankOptions, words: f64, from_farthest: bool) -> Self {
         let (hits, seeds) = (options.passage_hits, options.passage_seeds);
         let (kind, temperature) = (ItemKind::Chunk, options.passage_temperature);
-        Self { kind, hits, seeds, words, temperature, from_farthest: trust.is_some() && !lexical }
+        Self { kind, hits, seeds, words, temperature, from_farthest }
     }
 
     fn facts(options: &PageRankOptions, prior: Prior) -> Self {
@@ -354,19 +361,33 @@ fn passages_of(graph: &LinkGraph, entity: NodeNumber, holds: &impl Fn(NodeNumber
 }
 
 /// Fuses the chunks that PageRank reached with the full-text hits, weighted by the trust in PageRank, and returns the `limit`
-/// best. If PageRank is fully trusted, returns its chunks unchanged.
+/// best. The first hits get a bonus for their lead over the next one, however far PageRank is trusted. If `direct`, the weight of
+/// words in the result, is 0, returns the chunks unchanged.
 fn as_trusted(
     reached: Vec<(ChunkId, f64)>,
     by_words: Vec<(ChunkId, f64)>,
     trust: &PageRankTrust,
+    direct: f64,
     limit: usize,
 ) -> Vec<(ChunkId, f64)> {
-    if trust.share >= 1.0 {
+    if direct == 0.0 {
         return reached;
     }
-    let mut fused = weighted_scores(&[(trust.share, reached), (1.0 - trust.share, by_words)]);
+    let (leading, lead) = leading(&by_words);
+    let words = (1.0 - trust.share, by_words);
+    let mut fused = weighted_scores(&[(trust.share, reached), words, (LEAD * direct * lead, leading)]);
     fused.truncate(limit);
     fused
+}
+
+/// Returns the first [`LEADING`] hits, each with the distance of its score to that of the next hit, and this distance of the first
+/// one as a share of its score: 0 if the next hit is as good.
+fn leading(hits: &[(ChunkId, f64)]) -> (Vec<(ChunkId, f64)>, f64) {
+    let next = hits.get(LEADING).map_or(0.0, |(_, score)| *score);
+    let leading: Vec<(ChunkId, f64)> =
+        hits.iter().take(LEADING).map(|(id, score)| (id.clone(), score - next)).collect();
+    let lead = hits.first().map_or(0.0, |(_, best)| (best - next) / best.max(f64::MIN_POSITIVE));
+    (leading, lead)
 }
 
 /// Returns the `limit` best chunks by score, best first, ties by id.
@@ -461,20 +482,32 @@ mod tests {
         let reached = vec![(one.clone(), 0.5), (other.clone(), 0.2)];
         let first = |words: [f64; 2]| {
             let by_words = vec![(other.clone(), words[0]), (one.clone(), words[1])];
-            as_trusted(reached.clone(), by_words, &trust(0.3), 9).remove(0).0
+            as_trusted(reached.clone(), by_words, &trust(0.3), 0.7, 9).remove(0).0
         };
         assert_eq!(first([4.0, 1.0]), other);
         assert_eq!(first([4.0, 3.8]), one);
     }
 
+    #[test]
+    fn a_keyword_hit_far_ahead_of_the_fourth_gets_a_bonus_even_if_pagerank_is_fully_trusted() {
+        let ids = ids(&[1, 2, 3, 4, 5]);
+        let reached = scored(&ids);
+        let first = |words: [f64; 4]| {
+            let by_words = ids[1..].iter().cloned().zip(words).collect();
+            as_trusted(reached.clone(), by_words, &trust(1.0), 0.7, 9).remove(0).0
+        };
+        assert_eq!(first([9.0, 1.0, 1.0, 1.0]), ids[1]);
+        assert_eq!(first([9.0, 8.9, 8.8, 8.7]), ids[0]);
+    }
+
     proptest! {
         #[test]
-        fn fully_trusted_pagerank_ignores_the_keyword_ranking(
+        fn without_a_weight_of_words_pagerank_ranks_alone(
             reached in vec(0u8..30, 0..20),
             by_words in vec(0u8..30, 0..20),
         ) {
             let reached = scored(&ids(&reached));
-            prop_assert_eq!(as_trusted(reached.clone(), scored(&ids(&by_words)), &trust(1.0), 100), reached);
+            prop_assert_eq!(as_trusted(reached.clone(), scored(&ids(&by_words)), &trust(1.0), 0.0, 100), reached);
         }
 
         #[test]
@@ -484,7 +517,7 @@ mod tests {
             share in 0.01f64..0.99,
         ) {
             let (reached, by_words) = (ids(&reached), ids(&by_words));
-            let fused = as_trusted(scored(&reached), scored(&by_words), &trust(share), 100);
+            let fused = as_trusted(scored(&reached), scored(&by_words), &trust(share), 0.7, 100);
             let fused: Vec<&ChunkId> = fused.iter().map(|(id, _)| id).collect();
             let all: BTreeSet<&ChunkId> = reached.iter().chain(&by_words).collect();
             prop_assert_eq!(fused.len(), all.len());

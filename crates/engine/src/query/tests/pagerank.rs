@@ -43,7 +43,7 @@ async fn only_a_rare_name_leaves_the_ranking_to_the_walk_alone() {
     };
     let named = trust("Who taught Mary Somerville?").await;
     assert_eq!((named.share, named.looseness, named.passages), (1.0, 0.0, 1));
-    assert!(named.reason().starts_with("PageRank ranks alone: 1 passage mentions"), "{}", named.reason());
+    assert!(named.reason().starts_with("PageRank decides: 1 passage mentions"), "{}", named.reason());
     let nothing = trust("How does one take notes?").await;
     assert_eq!((nothing.share, nothing.looseness, nothing.name.clone()), (1.0 - 0.7, 1.0, None));
     assert!(nothing.reason().contains("names nothing"), "{}", nothing.reason());

@@ -62,9 +62,7 @@ class Model:
             is_packed, _values, start, size = take("BI2Q")
             values = np.frombuffer(data, np.uint8, size, start)
             if is_packed:
-                blocks = values.reshape(-1, 18)
-                bits = np.concatenate([blocks[:, 2:] & 15, blocks[:, 2:] >> 4], 1).astype(np.float32) - 8
-                values = bits * blocks[:, :2].copy().view("<f2").astype(np.float32)
+                values = unpacked(values)
             else:
                 values = values.view("<f4").copy()
             weights = torch.from_numpy(values.reshape(-1))
@@ -74,6 +72,13 @@ class Model:
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence(words)
         normal = lambda text: unicodedata.normalize("NFC", text.translate(replaced))
         self.tokens = lambda text: tokenizer.encode(normal(text), add_special_tokens=False).ids
+
+
+def unpacked(data):
+    """Returns the values of blocks of 32: a scale of 16 bits and 4 bits for each value."""
+    blocks = np.frombuffer(data, np.uint8).reshape(-1, 18)
+    bits = np.concatenate([blocks[:, 2:] & 15, blocks[:, 2:] >> 4], 1).astype(np.float32) - 8
+    return (bits * blocks[:, :2].copy().view("<f2").astype(np.float32)).reshape(-1)
 
 
 def width(name, hidden):

@@ -25,7 +25,7 @@ static MODELS: [ScorerModel; 2] = [
     ScorerModel {
         weights: "a575c954aa93ea5cc856074a74b830af7c69d97996553ea5587df832dfd813d4",
         adapter: include_bytes!("scorer/multilingual-e5-small.bin"),
-        bias: -0.2,
+        bias: -0.7,
         is_multilingual: true,
     },
 ];

@@ -37,6 +37,7 @@ import argparse
 import collections
 import json
 import math
+import os
 import pathlib
 import random
 import re
@@ -223,7 +224,7 @@ class Questions:
         self.marks = (model.before, model.after)
         self.tokens, self.train, self.test = [], [], []
         for file in files:
-            if (folder := pathlib.Path(file)).is_dir():
+            if (folder := pathlib.Path(file).resolve()).is_dir():
                 for question, found in windows(folder, graphloom, features):
                     for sentences, answers in found:
                         gold = [(i, len(model.tokens(sentences[i][:place]))) for i, place in answers]
@@ -412,8 +413,8 @@ def main():
     parser.add_argument("--epochs", type=float, default=1)
     parser.add_argument("--steps", type=int, help="number of steps, instead of --epochs")
     parser.add_argument("--rate", type=float, default=RATE, help="highest learning rate")
-    parser.add_argument("--graphloom", help="the program, for sets")
-    parser.add_argument("--features", help="graphloom-bench-line-features, for sets")
+    parser.add_argument("--graphloom", type=os.path.abspath, help="the program, for sets")
+    parser.add_argument("--features", type=os.path.abspath, help="graphloom-bench-line-features, for sets")
     parser.add_argument("files", nargs="+", metavar="FILE", help="questions about paragraphs, or a set")
     options = parser.parse_args()
     torch.manual_seed(1)

@@ -44,7 +44,7 @@ pub struct ScorerModel {
     /// The changes that make it a scorer.
     adapter: &'static [u8],
     /// Subtracted from the odds, so that the odds of all models mean the same. It was chosen with the limits that `bench/scorer.py`
-    /// prints for held-out questions, and with questions about manuals.
+    /// prints for held-out questions, with questions about manuals and, for the multilingual model, in natural wording.
     bias: f32,
     /// Whether it also scores sentences in other languages than English.
     pub is_multilingual: bool,

@@ -209,6 +209,7 @@ def windows(folder, graphloom, features):
 
 
 def answers_in(sentences, parts):
+    """Returns the index of each sentence that holds a part of the answer, and the place of its first such part."""
     found = {}
     for i, sentence in enumerate(sentences):
         for part in parts:

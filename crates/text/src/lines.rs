@@ -156,14 +156,16 @@ fn is_row(line: &str) -> bool {
 /// in both. Justified prose has gaps of two spaces, and those of two lines are rarely at the same place.
 fn are_rows_of_columns(this: &str, next: &str) -> bool {
     const WIDE: usize = 3;
+    let mut others = gaps(next).peekable();
     let is_aligned = |(start, gap): (usize, usize)| {
-        gaps(next).any(|(other, next_gap)| start == other && gap.max(next_gap) >= WIDE)
+        while others.next_if(|&(other, _)| other < start).is_some() {}
+        others.peek().is_some_and(|&(other, next_gap)| other == start && gap.max(next_gap) >= WIDE)
     };
     (this.contains('\t') && next.contains('\t')) || gaps(this).any(is_aligned)
 }
 
-/// Returns the gaps of more than one space in a line, except those behind the end of a sentence, where some people type two: where
-/// the text goes on, and the number of spaces, in characters.
+/// Returns the gaps of more than one space in a line, in order, except those behind the end of a sentence, where some people type
+/// two: where the text goes on, and the number of spaces, in characters.
 fn gaps(line: &str) -> impl Iterator<Item = (usize, usize)> {
     let (mut gap, mut before) = (0, ' ');
     line.chars().enumerate().filter_map(move |(at, c)| {

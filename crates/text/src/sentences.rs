@@ -18,7 +18,7 @@ const MAX_WORD_CHARS: usize = 24;
 ///   always end a sentence.
 /// - Closing quotes and brackets, and the numbers of notes in brackets, stay with the sentence they follow.
 /// - Blank lines end sentences. A single line end (`\n`, `\r\n` or `\r`) does so before and after headings, table rows and
-///   records, before list items and the messages of a chat log, where a quotation begins or ends, and after a short line that
+///   records, between rows of a table that is aligned by spaces or tabs, before list items and the messages of a chat log, where a quotation begins or ends, and after a short line that
 ///   is followed by a capital or a script without case, unless its paragraph is wrapped there. So does one after a title: the
 ///   first line of a paragraph, if the next one begins with the same words or more words would fit. Elsewhere the sentence
 ///   continues on the next line.

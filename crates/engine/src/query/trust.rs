@@ -3,7 +3,7 @@
 use graphloom_core::EntityKey;
 use serde::Serialize;
 
-/// Up to this width of a name, PageRank ranks alone. Two passages in a graph of a thousand nodes: PageRank starts at one place.
+/// Up to this width of a name, PageRank has the whole weight. Two passages in a graph of a thousand nodes: PageRank starts at one place.
 const TIGHT: f64 = 0.1;
 
 /// From this width on, a name guides PageRank no better than no name. Four passages in a graph of a thousand nodes: their

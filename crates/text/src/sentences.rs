@@ -13,7 +13,7 @@ const MAX_WORD_CHARS: usize = 24;
 /// Returns the byte ranges of the sentences of `text`, ascending, disjoint, without white space at their ends.
 ///
 /// - A full stop ends a sentence if white space follows and the next letter is not lower case, unless it belongs to an
-///   abbreviation, an initial, an ordinal, a list number or a decimal. So do `!`, `?` and `…`, unless they belong to a
+///   abbreviation, an initial, an ordinal, a list number, a decimal or a short remark in brackets. So do `!`, `?` and `…`, unless they belong to a
 ///   name, such as `Yum! Brands`. `?`, and `!` in a message, may also end one before a lowercase word. `。！？` and the like
 ///   always end a sentence.
 /// - Closing quotes and brackets, and the numbers of notes in brackets, stay with the sentence they follow.
@@ -163,7 +163,24 @@ fn stop_ends_sentence(text: &str, start: usize, stop: Range<usize>, after: usize
     if next.starts_with(char::is_lowercase) {
         return after == stop.end && ends_before_lowercase(text, start, stop);
     }
-    &text[stop.clone()] != "." || !is_abbreviation(text, start, stop.start, next)
+    &text[stop.clone()] != "."
+        || !(is_abbreviation(text, start, stop.start, next) || is_in_short_remark(text, start, stop))
+}
+
+/// True if the full stop at `stop` is inside a short remark in brackets that follows a word, as in `Price (excl. VAT)`.
+fn is_in_short_remark(text: &str, start: usize, stop: Range<usize>) -> bool {
+    const MAX_REMARK_CHARS: usize = 40;
+    let mut before = text[start..stop.start].char_indices().rev().take(MAX_REMARK_CHARS);
+    let Some((open, '(')) = before.find(|&(_, c)| matches!(c, '(' | ')')) else { return false };
+    let from = start + open;
+    let inside =
+        text[from + 1..].chars().take(MAX_REMARK_CHARS).take_while(|c| !matches!(c, '\n' | '\r' | '('));
+    let end = inside.scan(from + 1, |at, c| {
+        *at += c.len_utf8();
+        Some((*at, c))
+    });
+    let closes = end.into_iter().any(|(at, c)| c == ')' && at > stop.end);
+    closes && text[start..from].contains(char::is_alphanumeric)
 }
 
 /// True if the marks at `stop` end a sentence although a lowercase word follows, as in `who has the key? mine is broken.`
@@ -423,6 +440,18 @@ mod tests {
     }
 
     #[test]
+    fn a_full_stop_in_brackets_ends_a_sentence_if_more_than_a_short_remark_is_in_them() {
+        for two in [
+            ["(It was late.", "She left.)"],
+            ["It was late (as he knew.", "Nobody had told the others that they would have to wait)."],
+            ["It was late (as he knew.", "She left."],
+            ["It was late (he knew).", "She left (too)."],
+        ] {
+            check_sentences(&two.join(" "), &two);
+        }
+    }
+
+    #[test]
     fn a_question_may_end_before_a_lowercase_word() {
         check_sentences("who has the key? mine is broken.", &["who has the key?", "mine is broken."]);
         check_sentences("Mira: Thanks! see you", &["Mira: Thanks!", "see you"]);
@@ -452,6 +481,8 @@ mod tests {
             "It grew 3.5 percent, e.g. Apple Inc. CEO Tim Cook said so.",
             "See Fig. 3 and vol. 2.",
             "See p. 7 by Stephen P. Lind.",
+            "Firm | Quote (excl. VAT) | Height (max. Masthöhe)",
+            "The pool (Abt. Schwimmen) is closed.",
             "1. Wash your hands.",
             "## 5.9. Washing your hands",
             "5.9.4. Washing your hands",
